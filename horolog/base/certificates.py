@@ -85,7 +85,7 @@ def expiry_warning(whose: str, expires_s: float, now_s: float, within_ms: int) -
 def _seconds(time: der.Element) -> float:
     form = {der.UTC_TIME: "%y%m%d%H%M%SZ", der.GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}.get(time.tag)
     if form is None:
-        raise der.DerError("a time is none")
+        raise der.DerError("an invalid time")
     text = time.content.decode("latin-1")
     try:
         found = datetime.strptime(text, form).replace(tzinfo=UTC)

@@ -59,14 +59,14 @@ def _extent(data: bytes, at: int) -> tuple[int, int]:
     count = size - LONG_FORM
     start = at + 2 + count
     if not 1 <= count <= MOST_LENGTH_BYTES or start > len(data):
-        raise DerError("a length is none")
+        raise DerError("an invalid length")
     return start, int.from_bytes(data[at + 2 : start], "big")
 
 
 def dotted(content: bytes) -> str:
     """An object identifier in dotted notation."""
     if not content or content[-1] & LONG_FORM:
-        raise DerError("an object identifier is none")
+        raise DerError("an invalid object identifier")
     numbers, number = [], 0
     for byte in content:
         number = number << 7 | byte & 0x7F

@@ -148,7 +148,7 @@ def positive_number(text: str) -> int:
     """For `type=`: a number from 1."""
     number = whole_number(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("0 is too few")
+        raise argparse.ArgumentTypeError("a number from 1 is expected")
     return number
 
 

@@ -51,7 +51,7 @@ def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """The message about words that a parser has no place for: an option that does not exist, or too many arguments."""
     word = next((one for one in words if one.startswith("-") and one != "-"), None)
     if word is None:
-        return f"{' '.join(words)!r} is too much"
+        return f"unexpected argument {' '.join(words)!r}"
     option = word.partition("=")[0]
     like = option_like(option, options(parser))
     return f"there is no option {option}" + (f"; do you mean {like}?" if like else "")

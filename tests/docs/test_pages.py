@@ -69,7 +69,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cluster.md", "horolog serve --set node.id=10 ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store import ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store restore ..."): OVER_A_STORE,
-    ("docs/cluster.md", "broker 2 is suspected here"): SHAPE,
+    ("docs/cluster.md", "broker 2 is suspected to have failed"): SHAPE,
     ("docs/cluster.md", "kubectl apply -f config/kubernetes/cluster.yml"): ON_KUBERNETES,
     ("docs/deployment.md", "docker compose up --build -d"): DOCKER,
     ("docs/deployment.md", "kubectl apply ..."): ON_KUBERNETES,

@@ -78,7 +78,7 @@ def test_room_is_told_before_it_has_run_out_and_then(
     rows = [line for line in metrics(port) if line.startswith("horolog_data_folder_room_bytes{")]
     assert [row.rpartition(" ")[2] for row in rows] == ["0"] * int(workers)
     disk.resize(LARGER)
-    wait_until(lambda: "space is free again" in broker.log())
+    wait_until(lambda: "there is free space again" in broker.log())
     assert answer(port, "/ready")[0] == 200
 
 

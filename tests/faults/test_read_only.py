@@ -173,7 +173,9 @@ def test_a_writer_and_readers_keep_out_of_each_other(data: tuple[Path, Witness, 
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, brokers: Brokers) -> None:
-    with pytest.raises(BrokerNotReadyError, match=r"is not there, and with horolog\.read\.only no folder is made"):
+    with pytest.raises(
+        BrokerNotReadyError, match=r"does not exist, and with horolog\.read\.only the broker creates no folder"
+    ):
         brokers(tmp_path / "missing", horolog_read_only="true").start()
     assert not (tmp_path / "missing").exists()
 
@@ -227,7 +229,7 @@ def test_of_two_folders_one_that_is_missing_is_not_made_and_the_other_is_read(
     broker.start()
     mine = sorted(int(one.name.removeprefix("t-")) for one in a.glob("t-*"))
     assert served(broker) == mine
-    assert "is not there, and with horolog.read.only no folder is made" in broker.log()
+    assert "does not exist, and with horolog.read.only the broker creates no folder" in broker.log()
     assert broker.stop() == 0
     lost.rename(b)
     broker.start()

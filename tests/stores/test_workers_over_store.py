@@ -147,7 +147,7 @@ def test_a_number_that_another_machine_has_is_refused(tmp_path):
     try:
         with pytest.raises(BrokerNotReadyError, match="exit status 2") as refused:
             served(tmp_path, 11, "other").start()
-        assert re.search(r"horolog: node\.id=11: a broker of this number runs at \S+ too", str(refused.value))
+        assert re.search(r"horolog: node\.id=11 is in use: another broker with this id runs at \S+", str(refused.value))
         assert is_ready(broker)
     finally:
         assert broker.stop() == 0

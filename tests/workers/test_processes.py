@@ -177,12 +177,12 @@ def test_one_that_ends_five_times_in_a_minute_is_told_and_tried_again(brokers):
         pid = until_served(broker, 2)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: broker.log().count("worker 2 was ended by SIGKILL") == again, what=broker.log())  # noqa: B023
-    assert "worker 2 is down since " in broker.log()
+    assert "worker 2 has been down since " in broker.log()
     status, body = asked(watched, "/health")
     assert (status, list(json.loads(body)["down"])) == (503, ["2"])
     status, body = asked(watched, "/ready")
     assert status == 503
-    assert "worker 2: it is down since " in json.loads(body)["reasons"][0]
+    assert "worker 2: it has been down since " in json.loads(body)["reasons"][0]
     until_served(broker, 2)
     wait_until(lambda: asked(watched, "/ready")[0] == 200)
     assert asked(watched, "/health")[0] == 200

@@ -105,4 +105,6 @@ def aside(folder: AdoptedFolder, reason: str) -> Renaming:
 
 
 def back(folder: AdoptedFolder) -> Renaming:
-    return Renaming(folder, f"{folder.topic}-{folder.index}", "a Kafka that did not know its topic had set it aside")
+    return Renaming(
+        folder, f"{folder.topic}-{folder.index}", "Kafka had set it aside because it did not know the topic"
+    )

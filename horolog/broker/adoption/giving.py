@@ -22,7 +22,7 @@ def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> lis
     notes = []
     absent = [topic for topic in checked if topic not in taken.topics]
     if absent:
-        notes.append(f"settings are given of {named(absent)}, of which nothing is here: they are not used")
+        notes.append(f"there are no folders of {named(absent)}: the settings given for them are not used")
     for name, overrides in checked.items():
         topic = taken.topics.get(name)
         if topic is None:

@@ -109,7 +109,7 @@ def _read_newest_snapshot(storage: Storage, folder: str, names: Sequence[str], f
         try:
             records = _snapshot_records(storage.read_all(f"{folder}/{snapshot.name}"))
         except (MetadataDamaged, ProtocolError, StorageFault) as error:
-            found.notes.append(f"snapshot {snapshot.name} is not believed: {error}")
+            found.notes.append(f"snapshot {snapshot.name} cannot be used: {error}")
             continue
         found.records += records
         found.snapshot_offset, found.epoch = snapshot.end_offset, snapshot.epoch
@@ -131,7 +131,7 @@ def _snapshot_records(data: bytes) -> list[Record]:
             records += content
         end = entry.position + entry.size_bytes
     if end != len(data) or SNAPSHOT_HEADER not in kinds[:1] or SNAPSHOT_FOOTER not in kinds[-1:]:
-        raise MetadataDamaged("it was not finished")
+        raise MetadataDamaged("it is incomplete")
     return records
 
 
@@ -175,7 +175,7 @@ def _tell_tail(path: str, data: bytes, position: int, found: MetadataLog, *, is_
     if not is_last or (whole and any(data[position:])):
         found.damages.append(f"{path}: {rest} bytes at {position} are not records")
     else:
-        found.notes.append(f"{path}: the last {rest} bytes were not written to their end")
+        found.notes.append(f"{path}: the last {rest} bytes are an incomplete write")
 
 
 def _take_batch(data: bytes, position: int, size_bytes: int, offset: int, found: MetadataLog) -> int:

@@ -96,7 +96,7 @@ def load(storage: Storage, data_dir: str) -> KraftState | None:
 def replay(log: MetadataLog) -> KraftState:
     state = KraftState(log.end_offset, log.epoch, damages=list(log.damages), notes=list(log.notes))
     if log.voters != 1:
-        state.notes.append("it was one of several controllers: its newest records may not have been agreed upon")
+        state.notes.append("it was one of several controllers: its newest records may not have been committed")
     replaying = _Replay(state)
     for record in log.records:
         if record.value is not None:
@@ -169,7 +169,7 @@ class _Replay:
             elif kind == BROKER and configs:
                 state.broker_configs[name] = configs
         if self._begun:
-            state.notes.append(f"left out an unfinished change of {counted(len(self._begun), 'record')}")
+            state.notes.append(f"ignored an unfinished transaction of {counted(len(self._begun), 'record')}")
         newer = {kind: count for kind, count in state.passed_over.items() if kind not in OF_NO_CONCERN}
         if newer:
             kinds = ", ".join(map(str, sorted(newer)))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from horolog.base.readable import counted
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
 from horolog.broker.adoption.adopted_file import Adopted
 from horolog.broker.adoption.adopted_rules import with_acls, with_quotas, with_users
@@ -165,13 +166,13 @@ class _Planning:
             now = with_quotas(with_acls(with_users(rules, known, kraft), known, kraft), known, kraft)
             self._result.rules = now
             changed = [one for one, rule in now.items() if rules.get(one) != rule]
-            for count, what in (
-                (sum(kind == USER and bool(id_of(key)) for kind, key in changed), "SCRAM credentials"),
-                (sum(kind == ACL for kind, _ in changed), "ACLs"),
-                (sum(kind == QUOTA and (kind, key) != ADOPTED.id for kind, key in changed), "quotas"),
+            for count, noun in (
+                (sum(kind == USER and bool(id_of(key)) for kind, key in changed), "SCRAM credential"),
+                (sum(kind == ACL for kind, _ in changed), "ACL"),
+                (sum(kind == QUOTA and (kind, key) != ADOPTED.id for kind, key in changed), "quota"),
             ):
                 if count:
-                    self._result.notes.append(f"{count} {what} from Kafka's metadata take effect")
+                    self._result.notes.append(f"applied {counted(count, noun)} from Kafka's metadata")
 
     # -- topics on record
 
@@ -185,7 +186,7 @@ class _Planning:
                 self._result.notes.append(f"topic {name} was recreated by Kafka: Kafka's topic is used")
                 return
             if theirs is None and self._was_known_there(topic):
-                self._result.notes.append(f"topic {name} was deleted by a Kafka")
+                self._result.notes.append(f"topic {name} was deleted in Kafka")
                 self._deleted_ids.add(topic.id)
                 return
             if theirs is not None:
@@ -327,7 +328,7 @@ class _Planning:
         topic = self._result.topics.get(folder.topic)
         topic_id = folders.topic_id_of(self._storage, folder)
         if topic is None:
-            return "its topic was deleted by a Kafka" if topic_id in self._deleted_ids else None
+            return "its topic was deleted in Kafka" if topic_id in self._deleted_ids else None
         if topic_id is not None and topic_id != topic.id and self._is_new_there(folder.topic):
             return "it belongs to another topic of that name"
         return None

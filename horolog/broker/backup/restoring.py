@@ -112,8 +112,8 @@ class _Copy:
         place = PartitionFolder(kept.topic, kept.index, self.directory)
         copied = recovered(storage, place, self.config, known)
         if (copied.start_offset, copied.end_offset) != (kept.start_offset, kept.end_offset):
-            found = f"offsets from {copied.start_offset} to {copied.end_offset} are there"
-            self._report(damaged(self._name, f"{found}, and those from {kept.start_offset} to {kept.end_offset} were"))
+            found = f"offsets {copied.start_offset} to {copied.end_offset} were restored"
+            self._report(damaged(self._name, f"{found} instead of {kept.start_offset} to {kept.end_offset}"))
         return copied
 
     @property

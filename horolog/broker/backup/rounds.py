@@ -155,7 +155,9 @@ class Rounds:
             self._number, look.time_ms, look.cluster_id, look.node_id, look.record, partitions, is_whole, look.is_exact
         )
         if self._patient.create(made.key, moment.encode(made)) is not None:
-            raise BackupTaken(f"another process has made {made.key}: one broker at a time may use this place")
+            raise BackupTaken(
+                f"another process has written {made.key}: only one broker at a time may back up to this place"
+            )
         self._newest = made
         self._number += 1
         return made

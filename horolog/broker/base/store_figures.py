@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from horolog.base.readable import counted
 from horolog.broker.base.metrics import Described, Kind, Metrics, Samples
 
 GAUGE, COUNTER, HISTOGRAM = Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM
@@ -106,7 +107,7 @@ class StoreFigures(NamedTuple):
         elif self.lease_left_s <= 0:
             yield f"the store does not answer{': ' if self.fault else ''}{self.fault}"
         if self.opening_count:
-            yield f"{self.opening_count} partitions are led here and still read from the store"
+            yield f"the broker is still reading {counted(self.opening_count, 'partition')} that it leads from the store"
 
     def collect(self) -> Iterator[tuple[Described, Samples]]:
         for family in COUNTED:

@@ -98,7 +98,7 @@ async def sweep_wals(
         try:
             await _remove_wal(store, wal, new_nonce)
         except FormatError as error:
-            log.error("%s stays, because its mark cannot be read: %s", wal.folder, error)
+            log.error("%s is not removed, because its mark cannot be read: %s", wal.folder, error)
 
 
 async def _remove_wal(store: StoreAccess, wal: Wal, new_nonce: Callable[[], bytes]) -> None:

@@ -121,7 +121,7 @@ def decode_snapshot(data: bytes, number: int) -> BucketState:
     stored = cluster_file.parse(body)
     is_another = number_in(sealed.fields, "number") != number or stored.number != number
     if stored.damages or is_another or sealed.nonce != bytes(NONCE_SIZE):
-        raise FormatError(f"snapshot {number}: {'; '.join(stored.damages) or 'of another number'}")
+        raise FormatError(f"snapshot {number}: {'; '.join(stored.damages) or 'it has another number'}")
     return BucketState.of(
         stored.topics.values(),
         number=number,

@@ -111,7 +111,7 @@ def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Non
         made_elsewhere.clear(logs, topic, index, config)
     except StorageFault as fault:
         log.error(
-            "the local files of %s-%s could not be removed; they go when this broker leads it again: %s",
+            "the local files of %s-%s could not be removed; the broker removes them when it leads the partition again: %s",
             topic,
             index,
             fault,

@@ -299,7 +299,7 @@ class MembersWatch:
 
     async def _fence(self, wal: Wal, is_wanted: Callable[[], bool]) -> bool:
         """Whether it may be tried again."""
-        log.warning("broker %s is gone: its WAL %s is fenced", wal.node, wal)
+        log.warning("broker %s is gone: fencing its WAL %s", wal.node, wal)
         try:
             end = await fence(self._store, wal, self.me.node, self._new_nonce(), is_wanted)
         except FenceGivenUp as reason:
@@ -317,7 +317,7 @@ class MembersWatch:
             return None
         leads = heirs(state, state.led_by(wal.node), wal.node)
         log.warning(
-            "broker %s leads nothing from number %s of its WAL on; moving %s",
+            "broker %s is fenced from number %s of its WAL on; moving %s",
             wal.node,
             end,
             counted(len(leads), "partition"),
@@ -327,5 +327,9 @@ class MembersWatch:
 
 def _message_of(act: Suspected | SuspicionEnded) -> str:
     if isinstance(act, SuspicionEnded):
-        return f"broker {act.node} is no longer suspected here"
-    return "others suspect this broker, which answers" if act.node == act.by else f"broker {act.node} is suspected here"
+        return f"broker {act.node} is no longer suspected"
+    return (
+        "other brokers suspect that this broker has failed"
+        if act.node == act.by
+        else f"broker {act.node} is suspected to have failed"
+    )

@@ -87,7 +87,7 @@ class Registration:
         """Fence the predecessor."""
         member = state.members[before.node]
         if not is_dead and await Answer[bool](partial(self.probe, member)):
-            raise TwoOfOneNumber(f"node.id={before.node}: a broker of this number runs at {member.host} too")
+            raise TwoOfOneNumber(f"node.id={before.node} is in use: another broker with this id runs at {member.host}")
         return await fence(self.store, before, before.node, self.new_nonce())
 
     async def _load(self) -> BucketState:

@@ -52,7 +52,9 @@ def refuse_another(storage: Storage, folder: str, cluster_id: str, *, has_partit
     if found is None and has_partitions:
         raise FolderOfAnother(f"{folder} has partitions that are in no store: name an empty folder (log.dirs)")
     if found is not None and found.cluster_id != cluster_id:
-        raise FolderOfAnother(f"{folder} goes with the store of cluster {found.cluster_id}, and this is {cluster_id}")
+        raise FolderOfAnother(
+            f"{folder} belongs to the store of cluster {found.cluster_id}, not {cluster_id}: name another folder (log.dirs)"
+        )
 
 
 def claim(storage: Storage, folder: str, use: LastUse) -> None:

@@ -192,7 +192,7 @@ class Cluster(ServedTopics):
             if isinstance(result, ClusterError):
                 raise result
         if name not in self.topics:
-            raise ClusterError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the topic {name} is still being made")
+            raise ClusterError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the topic {name} is still being created")
         return self.topics[name]
 
     def create_topics(

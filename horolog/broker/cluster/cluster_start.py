@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from horolog.base.readable import counted
+from horolog.base.readable import counted, ranges
 from horolog.broker.adoption import adopted_file, takeover
 from horolog.broker.adoption.folders import Renaming, count_and_foreign
 from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
@@ -105,7 +105,7 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
         raise DataFolderError(
             f"{lost}: restore a copy of the file, or start with horolog.lost.rules.accept=true to continue with the other rules"
         )
-    log.warning("%s: using the others (horolog.lost.rules.accept)", lost)
+    log.warning("%s: continuing with the others (horolog.lost.rules.accept)", lost)
     return False
 
 
@@ -118,7 +118,7 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
         next_producer_id=None,
         rules_in_doubt=True,
         lost_rules=stored.lost_rules + bool(stored.rules),
-        damages=[*stored.damages, f"it is an older copy, written {stored.number} times of {written}"],
+        damages=[*stored.damages, f"it is an older copy, number {stored.number} of {written}"],
     )
 
 
@@ -254,7 +254,7 @@ class Start:
         for damage in stored.damages:
             log.warning("%r is damaged: %s", self._file, damage)
         if taken.is_record_lost and self.topics:
-            log.warning("%r is missing: found %d topics by their folders", self._file, len(self.topics))
+            log.warning("%r is missing: found %s by their folders", self._file, counted(len(self.topics), "topic"))
         for line in summary(taken, self._logs.partitions.values(), now_ms):
             log.warning("%s", line)
         for topic in self.topics.values():
@@ -326,7 +326,7 @@ class Start:
         topic = Topic(name, topic_id, (), overrides, config)
         missing = [index for index in range(count) if index not in found]
         if missing:
-            log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
+            log.warning("topic %s: partitions without a folder start empty: %s", name, ranges(missing))
         recorded = {index: one for one, indexes in planned.folders.items() for index in indexes}
         is_sure = name not in self.unidentified
         for index in range(count):

@@ -58,7 +58,7 @@ def _keep(storage: Storage, path: str, data: bytes) -> None:
     try:
         storage.write_atomically(path + DAMAGED_SUFFIX, data)
     except StorageFault as fault:
-        log.error("%s cannot be kept: %s", path, fault)
+        log.error("the copy of %s could not be written: %s", path, fault)
 
 
 def _take_back(file: File, position: int, size_bytes: int) -> None:
@@ -301,7 +301,7 @@ class FileJournal:
             self._put(state, encode_whole(state), state.number, b"")
         except StorageFault:
             return False  # logged at the start
-        log.info("%s is started: there is free space again", self._path)
+        log.info("%s was created: there is free space again", self._path)
         try:
             self._put_on_record(state)
         except StorageFault as fault:

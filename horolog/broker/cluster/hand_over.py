@@ -82,15 +82,15 @@ class HandOvers:
         topic = self._cluster.topics[name]
         leader = self._placement.lead(topic.id, index).node
         if (name, index) in self.moves:
-            done(ClusterError(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"{name}-{index} is being moved already"))
+            done(ClusterError(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"{name}-{index} is already being moved"))
         elif leader == node:
             done(None)
         elif node not in self._placement.members.live:
-            done(ClusterError(ErrorCode.BROKER_NOT_AVAILABLE, f"worker {node} is away"))
+            done(ClusterError(ErrorCode.BROKER_NOT_AVAILABLE, f"worker {node} is not running"))
         elif leader == self._placement.me:
             run(self._hand_over(topic.id, name, index, node, done))
         elif leader == NO_NODE:
-            done(ClusterError(ErrorCode.LEADER_NOT_AVAILABLE, f"the worker that leads {name}-{index} is away"))
+            done(ClusterError(ErrorCode.LEADER_NOT_AVAILABLE, f"the worker that leads {name}-{index} is not running"))
         else:
             self._ask(leader, name, index, node, done)
 
@@ -107,7 +107,7 @@ class HandOvers:
         """What was appended before is answered before anything is closed."""
         partition = self._cluster.topics[name].find(index)
         if isinstance(partition, ErrorCode) or not partition.condition.takes_appends:
-            done(_storage_error(f"{name}-{index} cannot be closed: its disk does not work"))
+            done(_storage_error(f"{name}-{index} cannot be moved: its disk does not work"))
             return
         self._cluster.withdraw(name, index)
         self.moves[name, index] = node
@@ -149,7 +149,7 @@ class HandOvers:
 
     def _stays(self, topic_id: bytes, partition: Partition, reason: ClusterError, *, was_clean: bool) -> None:
         """Open the partition again and lead it as before, or remove it if its topic is gone."""
-        log.error("%r is not handed over: %s", partition, reason.message)
+        log.error("%r could not be handed over: %s", partition, reason.message)
         closing.close_files(partition)
         partition.condition.go_offline(LED_ELSEWHERE)
         if topic_id in self._cluster.by_id:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from horolog.base.readable import counted
 from horolog.broker.base.topic_names import KRAFT_METADATA, collision_key, wrong_with
 from horolog.broker.cluster.cluster_state import ClusterState, Lead, Leads
 from horolog.broker.config.settings import Settings
@@ -88,11 +89,11 @@ class Planner:
         """`allowed` are the sets of settings that were checked for topics before it."""
         check_name(new.name)
         if new.name in state.topics:
-            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
+            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} already exists")
         key = collision_key(new.name)
         other = state.collision_keys.get(key) or keys.get(key)
         if other is not None:
-            reason = f"{new.name} is too like the topic {other}: metric names turn dots into underscores"
+            reason = f"{new.name} collides with the topic {other}: metric names turn dots into underscores"
             raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         self._check_no_foreign_folders(new.name)
         if self.is_leaving(new.name):
@@ -109,9 +110,7 @@ class Planner:
     def _check_no_foreign_folders(self, name: str) -> None:
         """Raises ClusterError if new partitions would have the names of foreign folders."""
         if name in self.foreign:
-            reason = (
-                f"the data folder has folders that are named like partitions of {name} and are none: move them away"
-            )
+            reason = f"the data folder has folders that are named like partitions of {name} but are not: move them away"
             raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)
 
     def growth(
@@ -186,7 +185,7 @@ def partition_count_of(new: NewTopic, settings: Settings, nodes: Collection[int]
         return _assigned_count(new, nodes)
     factor = settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
     if factor != 1 and not (factor in ACCEPTED_FACTORS and settings.horolog_replication_factor_accept):
-        reason = f"one broker keeps one copy of a topic, not {factor}"
+        reason = f"horolog keeps one copy of a topic, not {factor}"
         raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
     if new.partition_count == UNSET:
         return settings.num_partitions
@@ -198,7 +197,7 @@ def partition_count_of(new: NewTopic, settings: Settings, nodes: Collection[int]
 
 def _assigned_count(new: NewTopic, nodes: Collection[int]) -> int:
     if new.partition_count != UNSET or new.replication_factor != UNSET:
-        reason = f"where brokers are assigned, number of partitions and replication factor are {UNSET}"
+        reason = f"with assigned brokers, the number of partitions and the replication factor must be {UNSET}"
         raise ClusterError(ErrorCode.INVALID_REQUEST, reason)
     if len(new.assignments) > MAX_PARTITIONS_PER_REQUEST:
         check_room(len(new.assignments), already_planned=0, existing=0)
@@ -213,7 +212,7 @@ def check_assignments(assignments: Iterable[Sequence[int]], nodes: Collection[in
     """Raises ClusterError if a partition is assigned to anything but one broker of the cluster."""
     for brokers in assignments:
         if len(brokers) != 1 or brokers[0] not in nodes:
-            reason = f"one of the brokers {list(nodes)} keeps a partition, not {list(brokers)[:20]}"
+            reason = f"a partition has one replica, on one of the brokers {list(nodes)}, not on {list(brokers)[:20]}"
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
@@ -221,11 +220,13 @@ def added_count(wanted: NewPartitions, current_count: int, nodes: Collection[int
     """How many partitions a topic gets on top of those it has. Raises ClusterError."""
     added = wanted.total_count - current_count
     if added <= 0:
-        reason = f"{wanted.name} has {current_count} partitions, which can become more, not {wanted.total_count}"
+        reason = (
+            f"{wanted.name} has {counted(current_count, 'partition')}, which can become more, not {wanted.total_count}"
+        )
         raise ClusterError(ErrorCode.INVALID_PARTITIONS, reason)
     if wanted.assignments is not None:
         if len(wanted.assignments) != added:
-            reason = f"{added} new partitions need {added} assignments, not {len(wanted.assignments)}"
+            reason = f"there are {counted(len(wanted.assignments), 'assignment')} for {counted(added, 'new partition')}"
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
         check_assignments(wanted.assignments, nodes)
     return added
@@ -234,10 +235,10 @@ def added_count(wanted: NewPartitions, current_count: int, nodes: Collection[int
 def check_room(count: int, *, already_planned: int, existing: int) -> None:
     """Raises ClusterError if `count` more partitions would be too many for the request or the broker."""
     if already_planned + count > MAX_PARTITIONS_PER_REQUEST:
-        reason = f"one request may create {MAX_PARTITIONS_PER_REQUEST} partitions"
+        reason = f"one request may create at most {MAX_PARTITIONS_PER_REQUEST} partitions"
         raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)
     if existing + already_planned + count > MAX_PARTITIONS:
-        reason = f"this broker may have {MAX_PARTITIONS} partitions and has {existing}"
+        reason = f"a broker has at most {MAX_PARTITIONS} partitions, and this one has {existing}"
         raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)
 
 

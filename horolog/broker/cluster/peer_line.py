@@ -122,14 +122,14 @@ class PeerLine(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_closed:
-            log.info("the connection to the broker at %s has ended%s", self._where, f": {error}" if error else "")
+            log.info("lost the connection to the broker at %s%s", self._where, f": {error}" if error else "")
             self._lost(was_open=True)
 
     def data_received(self, data: bytes) -> None:
         try:
             self._questions.receive(data)
         except ProtocolError as error:
-            log.error("the broker at %s: %s", self._where, error)
+            log.error("the broker at %s sent invalid data: %s", self._where, error)
             if self._wire is not None:
                 self._wire.abort()
         else:

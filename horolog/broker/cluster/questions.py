@@ -96,7 +96,7 @@ class Questions:
         """The request timed out."""
         waiting = self._waiting.pop(number, None)
         if waiting is not None:
-            log.warning("%s: no response in time", waiting.api.name)
+            log.warning("another broker did not answer %s in time", waiting.api.name)
             _tell(waiting.done, None)
 
     def lose(self) -> None:

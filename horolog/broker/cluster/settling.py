@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from horolog.base.clock import Clock
+from horolog.base.readable import counted
 from horolog.broker.cluster import found_journals, journal_contents, worker_checkpoints
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start, beyond_counters, load_record, next_producer_id_of
@@ -81,7 +82,7 @@ def is_older(stored: StoredCluster, found: FoundJournal) -> bool:
 def refuse_what_others_know(stored: StoredCluster, found: FoundJournal) -> None:
     """A worker begins with what all of them know, and with nothing less. Raises DataFolderError."""
     if found.whole is None and (stored.damages or is_older(stored, found)):
-        damage = stored.damages[0] if stored.damages else "it is an older one"
+        damage = stored.damages[0] if stored.damages else "it is an older copy"
         raise DataFolderError(
             f"horolog-cluster is damaged ({damage}), and no other worker has written what it said into {found.path}:"
             " stop all workers and start again"
@@ -220,7 +221,7 @@ def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence
     if goes_on(found, stored) and not found.is_lost and is_older(stored, found):
         log.error("horolog-cluster is older than the state that %s continues", found.path)
     elif found.number and goes_on(found, stored):
-        log.info("applied %s changes from %s", found.number, found.path)
+        log.info("applied %s from %s", counted(found.number, "change"), found.path)
 
 
 def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current: bool) -> _Folder:

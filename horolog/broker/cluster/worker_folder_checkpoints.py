@@ -79,7 +79,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         try:
             return self._take_marks(own)
         except StorageFault as fault:
-            log.error("%s: the stop is treated as a crash: %s", self._path, fault)
+            log.error("%s: the last stop is treated as a crash: %s", self._path, fault)
             return False
 
     def _load_own(self) -> WorkerCheckpoint:

@@ -170,7 +170,7 @@ class Committer:
     def _expired(self, wait: _SyncWait) -> None:
         """The client waits no longer. Its records stay, and become safe when they do."""
         wait.remaining = 0
-        late = NotSafe("its records are not safe in time", ErrorCode.REQUEST_TIMED_OUT)
+        late = NotSafe("its records were not durable in time", ErrorCode.REQUEST_TIMED_OUT)
         unsafe: dict[Partition, StorageFault] = dict.fromkeys(wait.commit.partitions, late)
         _tell({wait.commit.finish({**unsafe, **wait.failures}): None})
 

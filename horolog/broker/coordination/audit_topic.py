@@ -91,7 +91,7 @@ class AuditTopic:
 
     def close(self) -> None:
         if self._waiting:
-            self._lose(len(self._waiting), "the broker stops")
+            self._lose(len(self._waiting), "the broker is stopping")
             self._waiting.clear()
 
     def _write(self) -> None:
@@ -161,7 +161,7 @@ class AuditTopic:
         self._is_making = False
         for result in results:
             if isinstance(result, ClusterError) and result.code not in OTHERS_WERE_FIRST:
-                self._tell(f"it could not be made: {result}")
+                self._tell(f"it could not be created: {result}")
 
     # -- lost events
 

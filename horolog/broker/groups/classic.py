@@ -393,7 +393,7 @@ def _begin_sync(step: ClassicStep) -> None:
 
 def _emptiness_stored(step: ClassicStep, event: EmptinessStored) -> None:
     if event.code:
-        message = "group %s: its last member is gone, which could not be written (%s)"
+        message = "group %s: could not write that its last member has left: %s"
         step.note(logging.WARNING, message, step.group.id, event.code.name)
     else:
         step.group.stored = None
@@ -540,7 +540,7 @@ def _session_over(step: ClassicStep, event: SessionOver) -> None:
         return
     if not member.is_new and (member.joining is not None or member.syncing is not None):
         return  # it waits for the broker; its session restarts with the response
-    step.note(logging.INFO, "group %s: member %s has fallen silent", group.id, member.id)
+    step.note(logging.INFO, "group %s: removing member %s, which sent no heartbeat in time", group.id, member.id)
     _forget(step, member)
     _after_removal(step)
 

@@ -196,7 +196,9 @@ class GroupCoordinator:
         if refusal is None and isinstance(group, HeartbeatRefusal):
             refusal = group
         if isinstance(group, ConsumerGroup) and not self._held.takes_heartbeat(group, request, client):
-            refusal = HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
+            refusal = HeartbeatRefusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, "The limit for the data of group members is reached."
+            )
         if refusal is not None or not isinstance(group, ConsumerGroup):
             assert refusal is not None
             answer(heartbeat_error(refusal))

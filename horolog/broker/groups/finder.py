@@ -78,7 +78,7 @@ class Finder:
             return group
         if request.member_epoch == 0 and not isinstance(group, (ShareGroup, StreamsGroup)):
             if group is None and self._is_full:
-                return HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
+                return HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The maximum number of groups is reached.")
             if group is None or (group.is_empty and not group.pending):
                 return self._new(request.group_id, group, entries)
             upgraded = to_consumer(group, self._known, self._known.now_ms())

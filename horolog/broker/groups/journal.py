@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
+from horolog.base.readable import counted
 from horolog.broker.base.topic_names import GROUP_OFFSETS
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.committer import Committer
@@ -88,7 +89,7 @@ class GroupJournal(TopicJournal):
             is_elsewhere = isinstance(error, ClusterError) and error.code == ErrorCode.NOT_COORDINATOR
             done(ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
         except RefusedSet as refused:
-            log.warning("%s records of a group were refused: %s", len(entries), refused.message)
+            log.warning("%s of a group could not be written: %s", counted(len(entries), "record"), refused.message)
             done(refused.code, -1)
         else:
             self._submit_append(shard, partition, base_offset, done, durable=durable)

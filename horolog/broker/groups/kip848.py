@@ -254,7 +254,7 @@ def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
 def _overdue(step: ConsumerStep, event: Overdue) -> None:
     group, member = step.group, event.member
     if group.members.get(member.id) is member:
-        step.note(logging.INFO, "group %s: member %s %s", group.id, member.id, event.why)
+        step.note(logging.INFO, "group %s: removing member %s, which %s", group.id, member.id, event.why)
         remove(step, [member])
 
 

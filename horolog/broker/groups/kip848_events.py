@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Respond = Callable[[ConsumerGroupHeartbeatResponse], None]
 """Sends the response to a heartbeat."""
 
-SILENT = "has fallen silent"
-NOT_GIVEN_BACK = "has not given back its partitions in time"
-NOT_COME_BACK = "has not come back in time"
+SILENT = "sent no heartbeat in time"
+NOT_GIVEN_BACK = "did not give back its partitions in time"
+NOT_COME_BACK = "did not come back in time"
 
 
 class Heartbeat(NamedTuple):

@@ -118,7 +118,7 @@ def _list(rules: Rules) -> Iterable[Acl]:
 def _refuse_unknown(*numbers: int) -> None:
     """Kafka cannot decode a request with this number."""
     if UNKNOWN in numbers:
-        raise ProtocolError("access lists know no resource, pattern, operation or permission of the number 0")
+        raise ProtocolError("0 is not a resource type, pattern type, operation or permission of an access rule")
 
 
 def _acl(asked: AclCreation) -> Acl:

@@ -203,7 +203,7 @@ def _of_group(cluster: Cluster, name: str) -> Mapping[str, str]:
 def _node(broker: BrokerView, resource_type: int, name: str) -> str:
     """The key of a broker's dynamic configuration; raises ClusterError for anything that is no broker of the cluster."""
     if resource_type != ResourceType.BROKER:
-        raise _bad_request(f"resources of type {resource_type} have no configuration here")
+        raise _bad_request(f"this broker has no configuration of resources of type {resource_type}")
     if name != ALL_BROKERS and name not in map(str, broker.cluster.nodes):
         raise _bad_request(f"this is broker {broker.placement.me}, not {name[:100]}")
     return name
@@ -373,7 +373,7 @@ def _current(broker: BrokerView, resource: Resource) -> Mapping[str, str]:
     """The overrides that a resource has now; raises ClusterError if there is no such resource."""
     if resource.resource_type == ResourceType.TOPIC:
         if not resource.resource_name:
-            raise _bad_request("all topics together have no configuration: name one")
+            raise _bad_request("a topic name is required: there is no configuration of all topics")
         return _topic(broker.cluster, resource.resource_name).overrides
     if resource.resource_type == ResourceType.GROUP:
         return _of_group(broker.cluster, resource.resource_name)

@@ -52,7 +52,9 @@ PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str 
 """Number, error code, base offset, append time, log start; records refused one by one, the text, and no other leader."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 
-REFUSED_WITHOUT_ANSWER: Final = "a Produce with acks=0 was refused, and closing is the only way to say so"
+REFUSED_WITHOUT_ANSWER: Final = (
+    "a Produce request with acks=0 was refused, and closing the connection is the only way to report it"
+)
 
 
 class Produced:

@@ -95,7 +95,7 @@ def _refusal(components: Sequence[ComponentData]) -> tuple[ErrorCode, str] | Non
     if len(set(kinds)) != len(kinds):
         return ErrorCode.INVALID_REQUEST, "the filter names a type of entity more than once"
     if "ip" in kinds and len(kinds) > 1:
-        return ErrorCode.INVALID_REQUEST, "a filter for ip has no other component"
+        return ErrorCode.INVALID_REQUEST, "a filter for ip cannot have other components"
     return None
 
 
@@ -103,11 +103,11 @@ def _wrong_with(component: ComponentData) -> str | None:
     if not component.entity_type:
         return "a component of the filter names no type of entity"
     if component.match_type not in (EXACT, DEFAULT, ANY):
-        return f"there is no match of type {component.match_type}"
+        return f"match type {component.match_type} does not exist"
     if component.match_type == EXACT and component.match is None:
-        return "a match of one name comes without a name"
+        return "an exact match needs a name"
     if component.match_type != EXACT and component.match is not None:
-        return "a match that is not of one name comes with a name"
+        return "only an exact match can have a name"
     return None
 
 

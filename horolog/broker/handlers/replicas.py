@@ -116,7 +116,7 @@ def _planned(broker: BrokerView, name: str, wanted: ReassignablePartition) -> Re
         answer.error_code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     elif len(wanted.replicas) != 1 or wanted.replicas[0] not in nodes:
         answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        answer.error_message = f"one of the brokers {list(nodes)} keeps a partition"
+        answer.error_message = f"a partition has one replica, on one of the brokers {list(nodes)}"
     return answer
 
 
@@ -146,9 +146,9 @@ def _elect(broker: BrokerView, name: str, index: int, election_type: int) -> Par
     elif not _exists(broker.cluster, name, index):
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index} here"
     elif broker.placement.lead(broker.cluster.topics[name].id, index).node != NO_NODE:
-        code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker that may lead it does"
+        code, message = ErrorCode.ELECTION_NOT_NEEDED, "the only broker that may lead it leads it"
     elif election_type == PREFERRED:
-        code, message = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "the worker that leads it is away"
+        code, message = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "the worker that leads it is not running"
     else:
-        code, message = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "the worker that leads it is away"
+        code, message = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "the worker that leads it is not running"
     return PartitionResult(partition_id=index, error_code=code, error_message=message)

@@ -160,7 +160,7 @@ class Listener:
         """Count in a new connection; return the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
         if self._is_stopping:
-            return "the broker stops"
+            return "the broker is stopping"
         return self._refusal(connection)
 
     def _refusal(self, connection: SocketTransport) -> str | None:

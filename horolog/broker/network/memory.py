@@ -91,7 +91,7 @@ class UnfinishedRequests:
         if size_bytes:
             self._sizes[holder] = size_bytes
         if self.total_bytes > self.limit_bytes:
-            reason = f"horolog.unfinished.requests.max.bytes ({self.limit_bytes}) is reached, and it holds the most"
+            reason = f"horolog.unfinished.requests.max.bytes ({self.limit_bytes}) is reached, and this connection holds the most"
             _cut_largest(self._sizes, self.total_bytes - int(self.limit_bytes * SHARE_LEFT), reason, self._forget)
 
     def _forget(self, holder: Holder) -> None:
@@ -134,9 +134,7 @@ class AnswerMemory:
         self.total_bytes = sum(self._sizes.values())
         most_bytes = self.limit_bytes * CLOSE_AT_TIMES
         if self.total_bytes > most_bytes:
-            reason = (
-                f"its peer does not take answers, and {CLOSE_AT_TIMES} times horolog.fetch.memory.max.bytes is reached"
-            )
+            reason = f"the client does not read its responses, and {CLOSE_AT_TIMES} times horolog.fetch.memory.max.bytes is reached"
             _cut_largest(self._sizes, self.total_bytes - int(most_bytes * SHARE_LEFT), reason, self._forget)
 
     def _forget(self, holder: Holder) -> None:

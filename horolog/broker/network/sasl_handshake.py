@@ -45,15 +45,15 @@ class SaslHandshake:
         conversation.login = login
         login.peer_host = conversation.peer_host
         if len(frame) > login.door.max_receive_bytes:
-            raise ProtocolError(f"{len(frame)} bytes before the peer is known, more than sasl.server.max.receive.size")
+            raise ProtocolError(
+                f"a request of {len(frame)} bytes before the login, more than sasl.server.max.receive.size"
+            )
         if login.takes_raw_tokens:
             context = self._take_token(frame, conversation)
         else:
             key, version = read_request_header(frame)[:2]
             if not login.may_come(key):
-                raise ProtocolError(
-                    f"{_name(key)} is not accepted: {login.stage.value}, and the peer has not logged in"
-                )
+                raise ProtocolError(f"{_name(key)} is not allowed before the login is complete ({login.stage.value})")
             context = self._dispatch(frame, conversation)
             if key == ApiKey.API_VERSIONS and _API_VERSIONS.min_version <= version <= _API_VERSIONS.max_version:
                 login.versions_told()
@@ -69,7 +69,7 @@ class SaslHandshake:
         if read_request_header(frame)[0] == ApiKey.SASL_HANDSHAKE and login.begins_anew():
             return self.serve(frame, conversation)
         if login.has_ended():
-            raise ProtocolError(f"the login of {login.principal} has ended")
+            raise ProtocolError(f"the login of {login.principal} has expired")
         return self._dispatch(frame, conversation)
 
     def _take_token(self, frame: memoryview, conversation: Conversation) -> RequestContext:
@@ -87,7 +87,7 @@ class SaslHandshake:
 
 def _end(conversation: Conversation) -> None:
     """Bare tokens have no form for an error, so the reason cannot be sent."""
-    conversation.close("its login failed")
+    conversation.close("the login failed")
 
 
 def _name(api_key: int) -> str:

@@ -79,7 +79,7 @@ class SocketTransport(asyncio.Protocol):
         wait_s = self._listener.too_soon_s(self)
         if wait_s:
             self.conversation.drain()
-            why = "connection_creation_rate is passed"
+            why = "the quota connection_creation_rate is exceeded"
             asyncio.get_running_loop().call_later(wait_s, self.conversation.close, why)
             return
         wire.set_write_buffer_limits(high=SLOW_ABOVE_BYTES)

@@ -92,7 +92,7 @@ class RoomWatch:
             was_full = self._told.get(one.path)
             if not one.is_scarce(percent):
                 if was_full is not None:
-                    log.info("%s: space is free again, %s", one.path, shown(one.free_bytes))
+                    log.info("%s: there is free space again, %s", one.path, shown(one.free_bytes))
                 self._told.pop(one.path, None)
             elif was_full is None or (one.is_full and not was_full):
                 log.log(logging.ERROR if one.is_full else logging.WARNING, "%s", one)

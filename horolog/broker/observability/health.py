@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from horolog.base.readable import counted
 from horolog.broker.adoption.report import UNKNOWN_MEANS
 from horolog.broker.observability import kept_damage
 from horolog.broker.observability.disk_room import Room, rooms
@@ -42,7 +43,7 @@ def readiness(broker: Watched) -> Readiness:
         reasons += figures.reasons()
     loading = len(broker.groups.registry.loading)
     if loading:
-        reasons.append(f"{loading} partitions of committed offsets are still being read")
+        reasons.append(f"the broker is still reading {counted(loading, 'partition')} of committed offsets")
     for topic in broker.cluster.topics.values():
         troubled = [each for each in topic.led_here if not each.condition.takes_appends]
         faults = [f"{topic.name}-{each.index} {each.condition}" for each in troubled]

@@ -62,7 +62,7 @@ def read_query(query: str) -> LogQuery:
     given = dict(words)
     unknown = [name for name, _ in words if name not in {"at", "partition"}]
     if unknown:
-        raise ValueError(f"{unknown[0][:60]!r} is not known: at and partition are")
+        raise ValueError(f"{unknown[0][:60]!r} is not a parameter: at and partition are")
     if len(given) < len(words):
         raise ValueError("at and partition can each be given once")
     partitions = None
@@ -74,7 +74,7 @@ def read_query(query: str) -> LogQuery:
 def _numbers(name: str, text: str, at_most: int, largest: int) -> tuple[int, ...]:
     words = text.split(",", at_most)
     if len(words) > at_most:
-        raise ValueError(f"{name} takes {at_most} numbers at most")
+        raise ValueError(f"{name} takes at most {at_most} numbers")
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) <= _DIGITS_AT_MOST and int(word) <= largest):
             raise ValueError(f"{name}={word[:30]}: whole numbers up to {largest} are expected, separated by commas")

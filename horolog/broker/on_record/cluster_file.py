@@ -188,9 +188,7 @@ class ClusterFile:
             read, key=lambda one: (one[0].number, not one[0].damages), default=(StoredCluster(), None)
         )
         if any(one.number < newest.number for one in found):
-            log.warning(
-                "%s of %s files %s are older than the newest one, which is used", len(found) - 1, len(found), FILE_NAME
-            )
+            log.warning("the copies of %s in the data folders differ: using the newest", FILE_NAME)
         self._number = self._written_number = newest.number
         return newest
 
@@ -227,7 +225,7 @@ class ClusterFile:
         try:
             self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
         except StorageFault as fault:
-            log.error("%s is damaged and cannot be kept: %s", path, fault)
+            log.error("%s is damaged, and no copy of it could be written: %s", path, fault)
 
     def save(
         self,

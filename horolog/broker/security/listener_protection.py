@@ -108,12 +108,12 @@ def refuse_what_closes_nothing(settings: Settings) -> None:
     closed = {name.lower() for name in sasl_listeners(settings)}
     key = "sasl.enabled.mechanisms"
     if not closed and settings.is_set(key) and settings.value(key) != SPECS[key].default:
-        raise SettingsError(key, None, "no listener speaks SASL: one is SASL_SSL://HOST:PORT")
+        raise SettingsError(key, None, "no listener uses SASL, as SASL_SSL://HOST:PORT does")
     closed |= {name.lower() for name in settings.controller_listener_names}  # which are not opened
     for key in settings.listener_keys():
         told = read(key)
         if told is not None and "sasl" in told.key.split(".") and told.listener not in closed:
-            raise SettingsError(key, None, f"there is no listener {told.listener.upper()} that speaks SASL")
+            raise SettingsError(key, None, f"there is no listener {told.listener.upper()} that uses SASL")
 
 
 class ListenedAddress(Protocol):

@@ -75,7 +75,7 @@ def peer_access(settings: Settings) -> PeerAccess:
 def _user(settings: Settings, listener: str, told: SaslSettings) -> PeerUser:
     mechanism = settings.sasl_mechanism_inter_broker_protocol
     if mechanism not in {PLAIN, *DIGESTS}:
-        raise SettingsError(MECHANISM, mechanism, f"{', '.join((PLAIN, *DIGESTS))} are known between brokers")
+        raise SettingsError(MECHANISM, mechanism, f"between brokers, expected one of {', '.join((PLAIN, *DIGESTS))}")
     if mechanism not in told.enabled_mechanisms:
         reason = f"is not among sasl.enabled.mechanisms of {listener}: {', '.join(told.enabled_mechanisms)}"
         raise SettingsError(MECHANISM, mechanism, reason)
@@ -83,8 +83,10 @@ def _user(settings: Settings, listener: str, told: SaslSettings) -> PeerUser:
     try:
         options = jaas.parse(told.mechanisms[mechanism].jaas_config or "").options
     except jaas.JaasError as error:
-        raise SettingsError(key, None, f"other brokers ask this one to log in: {error}") from None
+        raise SettingsError(key, None, f"is required for the login at other brokers: {error}") from None
     name, password = options.get("username"), options.get("password")
     if not name or not password:
-        raise SettingsError(key, None, "needs username and password, as which this broker logs in at others")
+        raise SettingsError(
+            key, None, "needs the username and the password with which this broker logs in at other brokers"
+        )
     return PeerUser(mechanism, name, password)

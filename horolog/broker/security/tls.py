@@ -188,7 +188,7 @@ def _wrong_successor(after: LoadedCertificate, before: LoadedCertificate, settin
     if not settings.allows_name_changes and not certificates.is_same_name(after.subject, before.subject):
         return f"its subject is {after.subject}, not {before.subject}, which ssl.allow.dn.changes=true allows"
     if not settings.allows_alternatives_changes and not after.alternatives >= before.alternatives:
-        return "it has not all the alternative names of the one before, which ssl.allow.san.changes=true allows"
+        return "it lacks alternative names of the previous certificate, which ssl.allow.san.changes=true allows"
     return None
 
 
@@ -240,7 +240,7 @@ def _set_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     except ValueError as error:
         raise SettingsError(key, ",".join(names), f"{error}") from None
     if not versions:
-        raise SettingsError(key, ",".join(names), "no version of ssl.enabled.protocols has any of these")
+        raise SettingsError(key, ",".join(names), "no version in ssl.enabled.protocols supports any of these")
     context.minimum_version = cipher_suites.VERSIONS[min(versions)]
     context.maximum_version = cipher_suites.VERSIONS[max(versions)]
 

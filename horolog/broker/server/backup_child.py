@@ -59,10 +59,10 @@ def refuse_settings(settings: Settings) -> None:
     if settings.horolog_backup_store is None:
         return
     if settings.horolog_store is not None:
-        reason = "the records of brokers over a store are in the store, which keeps a history: horolog.store.history.ms"
+        reason = "brokers over a store need no backup: the store has the records, and their history (horolog.store.history.ms)"
         raise SettingsError("horolog.backup.store", settings.horolog_backup_store, reason)
     if settings.horolog_read_only:
-        reason = "a broker that writes nothing has nothing new: run horolog backup"
+        reason = "a read-only broker makes no backups (horolog.read.only): use `horolog backup run`"
         raise SettingsError("horolog.backup.store", settings.horolog_backup_store, reason)
 
 

@@ -311,7 +311,7 @@ class OverStore:
         await _merged(self._log_side)
         error = await self._handing.give(leads)
         if error is not None:
-            log.warning("partitions stay here: %s", error.message)
+            log.warning("partitions could not be moved to other brokers: %s", error.message)
 
     async def leave(self) -> None:
         """Give all partitions to others; before the broker stops. Without that, as when it is fenced, nothing more becomes safe here."""

@@ -58,8 +58,8 @@ def notes(settings: Settings, warnings: Iterable[str]) -> Iterator[tuple[int, st
     if wide is not None:
         yield logging.WARNING, wide
     if tells_everybody(settings):
-        reached = f"others than this machine reach {HTTP_LISTEN}={settings.horolog_http_listen}"
-        yield logging.WARNING, f"{reached}, without a token: set horolog.http.token"
+        reached = f"other machines can reach {HTTP_LISTEN}={settings.horolog_http_listen}"
+        yield logging.WARNING, f"{reached} without a token: set horolog.http.token"
     openness = open_to_others(settings, listen_addresses(settings))
     if openness is not None:
         yield logging.WARNING, openness

@@ -92,7 +92,11 @@ class _Stopped(Exception):
 def refuse_settings(settings: Settings) -> None:
     """Refuse what brokers over a store do not do. Raises SettingsError."""
     if settings.horolog_read_only:
-        raise SettingsError("horolog.read.only", "true", "the folder of a broker over a store is only a copy")
+        raise SettingsError(
+            "horolog.read.only",
+            "true",
+            "the folder of a broker over a store is only a copy; unset this, or horolog.store",
+        )
     peer_access(settings)
 
 
@@ -225,7 +229,9 @@ class _Serving:
         over.attach(broker)
         await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))
         if over.successor is not None:
-            raise TwoOfOneNumber(f"node {self._settings.node_id} runs at {over.successor.host}, too")
+            raise TwoOfOneNumber(
+                f"node.id={self._settings.node_id} is in use: another broker with this id runs at {over.successor.host}"
+            )
         self._fenced_count = over.report.fenced_count
         return over.is_fenced and not self._stopped.is_set()
 

@@ -168,10 +168,13 @@ class TransactionCoordinator:
         """A new entry, which the caller keeps once its first record is submitted."""
         limit = self._cluster.settings.horolog_transactional_ids_max
         if len(self._entries) >= limit:
-            raise NotWritten(ErrorCode.POLICY_VIOLATION, f"{limit} transactional ids are in use, no more are taken")
+            raise NotWritten(
+                ErrorCode.POLICY_VIOLATION,
+                f"{limit} transactional ids are in use, which is the maximum (horolog.transactional.ids.max)",
+            )
         code = self._unknown(transactional_id)
         if code != ErrorCode.INVALID_PRODUCER_ID_MAPPING:
-            raise NotWritten(code, f"{transactional_id} cannot be begun here")
+            raise NotWritten(code, f"this broker cannot begin a transaction of {transactional_id}")
         producer_id = self._cluster.producer_ids.take()
         return OpenTransaction(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
 

@@ -18,7 +18,7 @@ def count_of(settings: Settings) -> int:
     key = "horolog.workers"
     count = settings.horolog_workers or cores()
     if settings.horolog_read_only and settings.horolog_workers > 1:
-        raise SettingsError(key, str(count), "a folder that is only read (horolog.read.only) is served by one process")
+        raise SettingsError(key, str(count), "with horolog.read.only, one process serves the folder")
     return 1 if settings.horolog_read_only else count
 
 

@@ -99,7 +99,9 @@ def _check(plan: Iterable[ListenerPorts], settings: Settings) -> None:
         for port, whose in ((one.shared, one.name), *((port, f"a worker's of {one.name}") for port in own)):
             other = taken.setdefault((one.host, port), whose) if port else whose
             if other != whose:
-                raise SettingsError(KEY, given, f"port {port} would be {other} and {whose}: name others, NAME:PORT")
+                raise SettingsError(
+                    KEY, given, f"port {port} would be used by {other} and by {whose}: name others, NAME:PORT"
+                )
 
 
 class Reserved:

@@ -75,7 +75,13 @@ def _alone(loaded: Settings, warnings: list[str]) -> int:
     except NoRoomToMerge as full:
         from horolog.broker.workers.supervisor import run as run_workers
 
-        return run_workers(loaded, [f"one worker serves what several have left, until the next start: {full}"], 1)
+        return run_workers(
+            loaded,
+            [
+                f"one worker serves the folder until the next start, because the changes of several cannot be merged: {full}"
+            ],
+            1,
+        )
 
 
 def _workers(loaded: Settings) -> int:

@@ -261,7 +261,7 @@ class Supervisor:
         if worker.down is not None:
             log.error("worker %s %s", worker.number, worker.down)
         if all(one.cannot_start for one in self.workers):
-            log.error("no worker can start")
+            log.error("no worker can start: the broker ends")
             self._code = EXIT_CANNOT_START
             self._over.set_result(None)
             return

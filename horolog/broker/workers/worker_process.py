@@ -40,7 +40,7 @@ class ProcessEnd(NamedTuple):
         """What follows its name in a sentence."""
         if self.message is not None:
             return f"could not start: {self.message}"
-        return f"was ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"has ended with {self.code}"
+        return f"was ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"ended with code {self.code}"
 
 
 class Down(NamedTuple):
@@ -54,7 +54,7 @@ class Down(NamedTuple):
 
     def __str__(self) -> str:
         """What follows its name in a sentence."""
-        told = f"is down since {shown(self.since_ms)}, for it has ended {MOST_ENDS} times in {WITHIN_S:.0f} s"
+        told = f"has been down since {shown(self.since_ms)}, because it ended {MOST_ENDS} times in {WITHIN_S:.0f} s"
         return f"{told}; it {self.ending}; next try at {shown(self.next_try_ms)}"
 
 

@@ -62,7 +62,7 @@ def _set_versions(context: ssl.SSLContext, tls: Tls) -> None:
     except ValueError as error:
         raise SecurityError(f"ssl.cipher.suites: {error}") from error
     if not versions:
-        raise SecurityError("ssl.cipher.suites: no version of ssl.enabled.protocols has any of these")
+        raise SecurityError("ssl.cipher.suites: no version in ssl.enabled.protocols supports any of these")
     context.minimum_version = cipher_suites.VERSIONS[min(versions)]
     context.maximum_version = cipher_suites.VERSIONS[max(versions)]
 

@@ -65,13 +65,13 @@ def trial():
             "trial shell: error: shell: there is no 'tcsh'; one of bash, zsh is expected",
             "trial shell bash|zsh",
         ),
-        ("shell bash a b", "trial shell: error: 'a b' is too much", "trial shell bash|zsh"),
+        ("shell bash a b", "trial shell: error: unexpected argument 'a b'", "trial shell bash|zsh"),
         (
             "more a b --number x",
             "trial more: error: --number: 'x' is not a whole number from 0",
             "trial more [FIRST] REST [REST ...] [OPTIONS]",
         ),
-        ("empty -", "trial empty: error: '-' is too much", "trial empty"),
+        ("empty -", "trial empty: error: unexpected argument '-'", "trial empty"),
     ],
 )
 def test_two_lines(capsys, words, fault, form):

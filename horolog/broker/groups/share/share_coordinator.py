@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from horolog.base.readable import counted
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.groups.classic_events import Client
@@ -82,7 +83,9 @@ class ShareCoordinator:
         refusal = check_share_heartbeat(request)
         group = refusal or self._group_of(request)
         if isinstance(group, ShareGroup) and not self._held.takes_share_heartbeat(group, request, client):
-            group = ShareRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
+            group = ShareRefusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, "The limit for the data of group members is reached."
+            )
         if isinstance(group, ShareRefusal):
             answer(share_refusal(group))
         elif request.member_epoch == LEAVE_EPOCH:
@@ -102,7 +105,7 @@ class ShareCoordinator:
     def new(self, group_id: str) -> ShareGroup | ShareRefusal:
         """A group that is kept for a member that joins, or for offsets that are set."""
         if len(self._registry.groups) >= self.known.settings.horolog_groups_max:
-            return ShareRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
+            return ShareRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The maximum number of groups is reached.")
         return ShareGroup(group_id, self._journal.shard_of(group_id), self.known.now_ms())
 
     # -- what others ask
@@ -140,7 +143,9 @@ class ShareCoordinator:
         def note_begun(codes: dict[SharePlace, ErrorCode]) -> None:
             refused = {place for place, code in codes.items() if code}
             if refused:
-                log.warning("group %s: the states of %s partitions could not be created", group.id, len(refused))
+                log.warning(
+                    "group %s: the state of %s could not be created", group.id, counted(len(refused), "partition")
+                )
             if self._registry.groups.get(group.id) is group:
                 good = {place for place in codes if place not in refused}
                 self._runner.run(group, StatesBegun(_only(asked.topics, good), _only(asked.topics, refused)))

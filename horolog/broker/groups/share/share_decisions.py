@@ -267,7 +267,7 @@ def _start_session(step: ShareStep, member: ShareGroupMember) -> None:
 def _overdue(step: ShareStep, event: ShareOverdue) -> None:
     group, member = step.group, event.member
     if group.members.get(member.id) is member:
-        step.note(logging.INFO, "group %s: member %s has fallen silent", group.id, member.id)
+        step.note(logging.INFO, "group %s: removing member %s, which sent no heartbeat in time", group.id, member.id)
         _remove(step, member)
 
 

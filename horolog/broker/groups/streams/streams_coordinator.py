@@ -83,7 +83,9 @@ class StreamsCoordinator:
     ) -> None:
         group = check_streams_heartbeat(request) or self._group_of(request)
         if isinstance(group, StreamsGroup) and not self._held.takes_streams_heartbeat(group, request, client):
-            group = StreamsRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
+            group = StreamsRefusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, "The limit for the data of group members is reached."
+            )
         if isinstance(group, StreamsRefusal):
             answer(streams_refusal(group))
         elif request.member_epoch < JOIN_EPOCH:
@@ -102,7 +104,7 @@ class StreamsCoordinator:
             return found
         if before is None:
             if len(self._registry.groups) >= self._known.settings.horolog_groups_max:
-                return StreamsRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
+                return StreamsRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The maximum number of groups is reached.")
             return StreamsGroup(request.group_id, shard, GroupOffsets(), self._known.now_ms())
         if isinstance(before, ClassicGroup) and before.is_empty and not before.pending:
             return StreamsGroup(request.group_id, shard, before.offsets, self._known.now_ms())

@@ -316,7 +316,7 @@ def _stop_timers(step: StreamsStep, member: StreamsMember) -> None:
 def _overdue(step: StreamsStep, event: StreamsOverdue) -> None:
     group, member = step.group, event.member
     if group.members.get(member.id) is member:
-        step.note(logging.INFO, "group %s: member %s %s", group.id, member.id, event.why)
+        step.note(logging.INFO, "group %s: removing member %s, which %s", group.id, member.id, event.why)
         _remove(step, member)
 
 

@@ -21,8 +21,8 @@ StreamsRespond = Callable[[StreamsGroupHeartbeatResponse], None]
 InternalTopics = Mapping[str, tuple[StreamsTopicInfo, int]]
 """Internal topics to create, as the topology declares them, and their numbers of partitions."""
 
-SILENT = "has fallen silent"
-NOT_GIVEN_BACK = "has not given back its tasks in time"
+SILENT = "sent no heartbeat in time"
+NOT_GIVEN_BACK = "did not give back its tasks in time"
 
 
 class StreamsHeartbeat(NamedTuple):

@@ -83,7 +83,7 @@ class Compactor:
                     raise
                 loaded = checkpoints.Loaded(fault=str(fault))
             if loaded.fault is not None:
-                log.warning("%s; the log counts as not compacted", loaded.fault)
+                log.warning("%s; all of the log counts as not compacted", loaded.fault)
             offsets |= loaded.offsets
         return offsets
 

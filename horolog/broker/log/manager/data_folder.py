@@ -98,7 +98,7 @@ class DataFolder:
     def claim(self, node_id: int) -> None:
         """Create the folder if it is missing, lock it, read its owner. Raises DataFolderError, or FolderUnusable for its disk."""
         if not self._may_make and not self._storage.is_dir(self.path):
-            raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
+            raise FolderUnusable(f"{self.path} does not exist, and with horolog.read.only the broker creates no folder")
         try:
             make_folder(self._storage, self.path)
             self._lock = lock_folder(self._storage, self.path, partial(self._share.lock, self._storage))

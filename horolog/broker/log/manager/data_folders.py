@@ -97,7 +97,7 @@ class DataFolders:
             ):
                 other = paths[folder.identity.directory_id]
                 raise DataFolderError(
-                    f"{other} and {folder.path} have the same directory.id: one is a copy of the other, take it out of log.dirs"
+                    f"{other} and {folder.path} have the same directory.id: one is a copy of the other; remove it from log.dirs"
                 )
 
     def usable(self) -> list[DataFolder]:

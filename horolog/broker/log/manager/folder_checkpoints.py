@@ -68,7 +68,7 @@ class FolderCheckpoints:
         try:
             return checkpoints.take_clean_shutdown(self._storage, self._path)
         except StorageFault as fault:
-            log.error("%s: the stop is treated as a crash: %s", self._path, fault)
+            log.error("%s: the last stop is treated as a crash: %s", self._path, fault)
             return False
 
     def correct_starts(self) -> None:
@@ -171,4 +171,4 @@ class FolderCheckpoints:
             if offsets.pop((partition.topic, partition.index), None) is not None:
                 checkpoints.save_offsets(self._storage, path, offsets)
         except StorageFault as fault:
-            log.error("%s still names %r: %s", path, partition, fault)
+            log.error("%r could not be removed from %s: %s", partition, path, fault)

@@ -55,7 +55,9 @@ class FolderIdentity:
         if self._is_whole and (self.directory_id is not None or not one_of_several):
             return
         if self._meta is None and self._storage.exists(f"{self._path}/{LOG_STARTS}"):
-            log.warning("%s/%s is missing: ids without another copy are new", self._path, meta_properties.FILE_NAME)
+            log.warning(
+                "%s/%s is missing: it gets new ids, unless another file has them", self._path, meta_properties.FILE_NAME
+            )
         known = self._meta or MetaProperties(directory_id=new_id())
         directory_id = known.directory_id or (new_id() if one_of_several else None)
         self._meta = MetaProperties(known.version, node_id, cluster_id, directory_id, known.others)

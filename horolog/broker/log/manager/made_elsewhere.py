@@ -35,7 +35,9 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
         closing.close_files(known)
     holders = [one for one in logs.folders.usable() if one.holds(key)]
     for folder in holders:
-        folder.delete(offline_partition(place_in(folder.path, key), config, logs.resources, "it is made anew"))
+        folder.delete(
+            offline_partition(place_in(folder.path, key), config, logs.resources, "it is being created again")
+        )
     folder = holders[0] if holders else logs.folders.for_new(None)
     folder.checkpoints.make_room_for(key)
     return place_in(folder.path, key)

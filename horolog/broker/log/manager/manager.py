@@ -104,7 +104,7 @@ class LogManager:
 
     def _put_away(self, topic: str, index: int, config: TopicConfig, place: str | None) -> Partition:
         folder = next((one for one in self.folders if not one.is_claimed), self.folders[0])
-        reason = f"its data folder (directory.id={place or 'unknown'}) is away: {folder.fault or 'log.dirs does not name it'}"
+        reason = f"its data folder (directory.id={place or 'unknown'}) is unavailable: {folder.fault or 'log.dirs does not name it'}"
         log.error("%s-%s is offline: %s", topic, index, reason)
         partition = offline_partition(place_in(folder.path, (topic, index)), config, self.resources, reason)
         self._away[topic, index] = place
@@ -186,7 +186,7 @@ class LogManager:
         key = partition.topic, partition.index
         if key in self._away:
             self.forget(partition)
-            raise StorageFault(f"{partition!r}: its data folder is away", path=partition.directory)
+            raise StorageFault(f"{partition!r}: its data folder is unavailable", path=partition.directory)
         self.folders.of(partition).delete(partition)
         self.partitions.pop(key, None)
 
@@ -295,8 +295,8 @@ class LogManager:
         for folder in self.folders.usable():
             try:
                 folder.checkpoints.write_starts()
-            except StorageFault:
-                log.exception("%r: new start offsets of partitions are not on the disk", folder)
+            except StorageFault as fault:
+                log.error("%s: new start offsets of partitions could not be written: %s", folder.path, fault)
                 failed.update(folder.partitions)
         return failed
 

@@ -13,7 +13,9 @@ from horolog.broker.log.partition.retention import Expired
 def delete_records_before(partition: Partition, offset: int) -> None:
     """Move the start; the next retention removes whole segments before it. The caller writes the log start checkpoint."""
     if offset > partition.high_watermark or offset < 0:
-        raise OffsetOutOfRange(f"{offset} is not in {partition.log_start_offset} to {partition.high_watermark}")
+        raise OffsetOutOfRange(
+            f"offset {offset} is not between {partition.log_start_offset} and {partition.high_watermark}"
+        )
     if offset > partition.log_start_offset:
         partition.check_takes_appends()
         move(partition, offset)

@@ -365,7 +365,7 @@ class Partition:
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
-            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
+            raise OffsetOutOfRange(f"offset {offset} is not between {self.log_start_offset} and {self.log_end_offset}")
         up = upconvert if believed else None
         if upconvert is not None:
             upconvert.epoch_of = self.epochs.epoch_of

@@ -47,7 +47,7 @@ def job(partition: Partition) -> Callable[[], None]:
         try:
             write_all()
         except UnreadableBytes as damage:
-            partition.condition.go_offline(f"what was written and not synced is lost: {damage}")
+            partition.condition.go_offline(f"records that were written but not synced are lost: {damage}")
             log.error("%s-%s is offline: %s", partition.topic, partition.index, partition.condition.fault)
         else:
             partition.condition.resume()

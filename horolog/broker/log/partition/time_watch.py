@@ -26,7 +26,7 @@ _AHEAD = (
 )
 _BEHIND = (
     "topic %s: partition %s was sent records of %s%s or earlier, which retention.ms (%s) keeps no longer: it reaches back to %s;"
-    " they go with the next look, unless something later shares their segment"
+    " the next retention check deletes them, unless their segment has a later record"
 )
 
 

@@ -146,7 +146,7 @@ class ProducerStates:
     def _check_newcomer(self) -> Rejected | None:
         if len(self._open) < self._max_producers:
             return None
-        message = f"{len(self._open)} producers have open transactions on this partition, no more are taken"
+        message = f"{len(self._open)} producers have open transactions on this partition, which is the maximum"
         return Rejected(ErrorCode.UNKNOWN_PRODUCER_ID, message)
 
     def update(self, batch: ProducerBatch, now_ms: int) -> Completed | None:
@@ -302,7 +302,9 @@ def _find_duplicate(producer: KnownProducer, batch: ProducerBatch) -> Duplicate 
 def _check_epoch(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     if batch.producer_epoch >= producer.epoch:
         return None
-    message = f"producer {batch.producer_id} has epoch {producer.epoch}, the batch says {batch.producer_epoch}"
+    message = (
+        f"producer {batch.producer_id} is at epoch {producer.epoch}, but the batch has epoch {batch.producer_epoch}"
+    )
     return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH, message)
 
 
@@ -311,11 +313,11 @@ def _check_sequence(producer: KnownProducer, batch: ProducerBatch) -> Rejected |
     if batch.producer_epoch != producer.epoch:
         if first == 0:
             return None
-        message = f"producer {batch.producer_id} begins epoch {batch.producer_epoch} at sequence {first}, not at 0"
+        message = f"producer {batch.producer_id} began epoch {batch.producer_epoch} at sequence {first}, not at 0"
     else:
         if first == next_sequence(producer.last_sequence):
             return None
-        message = f"producer {batch.producer_id} sends sequence {first} after {producer.last_sequence}"
+        message = f"producer {batch.producer_id} sent sequence {first} after {producer.last_sequence}"
     return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
 
 
@@ -327,9 +329,7 @@ def next_sequence(last_sequence: int) -> int:
 def _check_transaction(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     if producer.transaction_start < 0 or batch.transactional:
         return None
-    message = (
-        f"producer {batch.producer_id} has a transaction open since {producer.transaction_start}, the batch has none"
-    )
+    message = f"producer {batch.producer_id} has a transaction open since offset {producer.transaction_start}, but the batch is not in it"
     return Rejected(ErrorCode.INVALID_TXN_STATE, message)
 
 

@@ -349,7 +349,7 @@ class _Opening:
         segment.complete()
         self.resources.counters.segments_scanned.value += 1
         if following is not None and segment.next_offset < following and not self.config.compact:
-            message = "%s: %s: nothing is there for offsets %s to %s"
+            message = "%s: %s: offsets %s to %s are missing"
             log.error(message, self.name, segment.log.path, segment.next_offset, following - 1)
         return segment
 

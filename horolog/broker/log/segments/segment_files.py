@@ -75,7 +75,7 @@ class SegmentFiles:
                 if kind == LOG_SUFFIX:
                     self.suffix = before
                     raise
-                log.warning("%s keeps its name for now: %s", old, fault)
+                log.warning("%s could not be renamed: %s", old, fault)
 
     def remove(self) -> None:
         """Delete the closed files; safe in a worker thread."""

@@ -27,7 +27,7 @@ def make_folder(storage: Storage, path: str) -> None:
             storage.make_dir(one)
             storage.sync_dir(parent_of(one))
     except StorageFault as error:
-        raise StorageFault(f"the data folder cannot be made: {error}", path=path, code=error.code) from error
+        raise StorageFault(f"the data folder cannot be created: {error}", path=path, code=error.code) from error
 
 
 def lock_folder(storage: Storage, path: str, lock: Callable[[str], Held]) -> Held:

@@ -192,10 +192,10 @@ def _no_batch(view: memoryview) -> RefusedSet:
         if not 0 <= magic <= _MAGIC:
             return RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} does not exist")
         if magic == _MAGIC and length < HEADER_BYTES - LENGTH_ENDS_AT:
-            return RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length + LENGTH_ENDS_AT} bytes is none")
+            return RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length + LENGTH_ENDS_AT} bytes is too short")
         if magic < _MAGIC:
             return RefusedSet(ErrorCode.INVALID_RECORD, f"Produce v3 and newer carry record batches, not magic {magic}")
-    return RefusedSet(ErrorCode.INVALID_RECORD, "there is no whole record batch")
+    return RefusedSet(ErrorCode.INVALID_RECORD, "there is no complete record batch")
 
 
 def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
@@ -207,7 +207,7 @@ def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
     if len(rest) >= PREFIX_BYTES:
         _, length, magic = PREFIX.unpack_from(rest)
         if not 0 <= magic <= _MAGIC or length < SMALLEST_MESSAGE_LENGTH[0]:
-            raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} and a size of {length} behind the batch")
+            raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"invalid data after the batch: magic {magic}, size {length}")
         if length + LENGTH_ENDS_AT <= len(rest):
             raise RefusedSet(ErrorCode.INVALID_RECORD, "a request carries one record batch per partition")
     return size_bytes
@@ -218,7 +218,7 @@ def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *,
     if header.attributes & CODEC_MASK == Codec.ZSTD and not zstd_is_known:
         raise RefusedSet(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or newer")
     if header.base_offset != 0:
-        raise RefusedSet(ErrorCode.INVALID_RECORD, f"the base offset is {header.base_offset}, producers count from 0")
+        raise RefusedSet(ErrorCode.INVALID_RECORD, f"the base offset must be 0, not {header.base_offset}")
     check_size(len(view), config)
     if crc32c(view[ATTRIBUTES_AT:]) != header.crc:
         raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, "the batch's crc does not match")
@@ -227,11 +227,11 @@ def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *,
     if header.count <= 0 or header.last_offset_delta != header.count - 1:
         raise RefusedSet(
             ErrorCode.INVALID_RECORD,
-            f"{header.count} records do not take up the offsets up to {header.last_offset_delta}",
+            f"the batch has {header.count} records, and the last offset delta {header.last_offset_delta}",
         )
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise RefusedSet(
-            ErrorCode.INVALID_RECORD, f"producer {header.producer_id} sent sequence {header.base_sequence}"
+            ErrorCode.INVALID_RECORD, f"producer {header.producer_id} sent the negative sequence {header.base_sequence}"
         )
 
 

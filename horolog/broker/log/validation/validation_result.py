@@ -79,5 +79,5 @@ class AppendResult(NamedTuple):
 
 
 def too_large(size_bytes: int, segment_bytes: int) -> RefusedSet:
-    message = f"a set of {size_bytes} bytes does not fit a segment of {segment_bytes}"
+    message = f"a batch of {size_bytes} bytes does not fit in a segment of {segment_bytes} bytes"
     return RefusedSet(ErrorCode.RECORD_LIST_TOO_LARGE, message)

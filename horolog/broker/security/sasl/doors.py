@@ -119,7 +119,7 @@ class SaslDoors:
     def _token_reader(self, listener: str, told: OAuthSettings) -> TokenReader:
         key, url = names(listener, JWKS_URL, oauthbearer.NAME)[0], told.jwks_url
         if url is None:
-            raise SettingsError(key, None, "is needed: tokens count only where they are signed, by a key from there")
+            raise SettingsError(key, None, "is required: it names the keys with which tokens are signed")
         if url.partition(":")[0] not in SCHEMES:
             raise SettingsError(key, url, f"expected a URL of {', '.join(SCHEMES)}")
         if find_spec("jwt") is None or find_spec("cryptography") is None:
@@ -142,7 +142,7 @@ def _options(listener: str, mechanism: str, text: str | None) -> plain.PlainUser
     wanted = MODULES[mechanism]
     if text is None:
         if mechanism == plain.NAME:
-            raise SettingsError(key, None, f'is needed: {wanted} required user_NAME="PASSWORD" ;')
+            raise SettingsError(key, None, f'is required: {wanted} required user_NAME="PASSWORD" ;')
         return plain.PlainUsers({})
     try:
         module = jaas.parse(text)
@@ -152,5 +152,5 @@ def _options(listener: str, mechanism: str, text: str | None) -> plain.PlainUser
         raise SettingsError(key, None, f"{wanted} is the login module of {mechanism}")
     users = plain.users_of(module.options)
     if mechanism == plain.NAME and not users:
-        raise SettingsError(key, None, 'names no user: user_NAME="PASSWORD" is one')
+        raise SettingsError(key, None, 'names no user: add user_NAME="PASSWORD"')
     return users

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from horolog.base.readable import counted
 from horolog.broker.security.sasl.door import Cancellable, Later
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def fetch(url: str) -> Keys:
             with urllib.request.urlopen(url, timeout=FETCH_TIMEOUT_S) as answer:  # noqa: S310 - its scheme is one of three
                 data = answer.read(MOST_BYTES + 1)
         else:
-            raise JwksFault(f"{url}: one of {', '.join(SCHEMES)} is read")
+            raise JwksFault(f"{url}: expected a URL of {', '.join(SCHEMES)}")
     except (OSError, ValueError, HTTPException) as error:
         raise JwksFault(f"{url} cannot be read: {error}") from error
     if len(data) > MOST_BYTES:
@@ -137,7 +138,11 @@ class Jwks:
     def _fetched(self, outcome: Keys | Exception) -> None:
         self._is_fetching = False
         if isinstance(outcome, Exception):
-            log.error("keys of tokens: %s; %s known keys stay valid", outcome, len(self._keys))
+            log.error(
+                "could not refresh the keys of tokens: %s; %s stay valid",
+                outcome,
+                counted(len(self._keys), "known key"),
+            )
             wait_s, self._wait_s = self._wait_s, min(self._wait_s * 2, self._most_retry_s)
         else:
             self.take(outcome)

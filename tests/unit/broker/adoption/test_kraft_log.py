@@ -76,7 +76,7 @@ def test_a_snapshot_that_is_not_whole_gives_way_to_an_older_one(broken):
     state = disk.state()
     assert set(state.topics) == {"a", "b"}
     assert state.is_whole
-    assert "is not believed" in state.notes[0]
+    assert "cannot be used" in state.notes[0]
 
 
 def test_a_gap_behind_a_snapshot_leaves_settings_unknown():

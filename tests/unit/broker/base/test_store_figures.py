@@ -19,7 +19,7 @@ def test_a_broker_that_serves_has_no_reason_to_keep_clients_away():
         ({"lease_left_s": 0.0}, ["the store does not answer"]),
         ({"lease_left_s": -1.0, "fault": "s3://b/p: 503"}, ["the store does not answer: s3://b/p: 503"]),
         ({"fault": "s3://b/p: 503"}, []),
-        ({"opening_count": 7}, ["7 partitions are led here and still read from the store"]),
+        ({"opening_count": 7}, ["the broker is still reading 7 partitions that it leads from the store"]),
     ],
 )
 def test_reasons(changed, reasons):

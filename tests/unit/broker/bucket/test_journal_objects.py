@@ -109,7 +109,7 @@ def test_a_snapshot_is_the_state():
     assert encode_snapshot(read) == data
     assert read.apply(ProducerIdsReserved(7_000)) == state.apply(ProducerIdsReserved(7_000))
     assert data == golden_objects.read("snapshot-1")
-    with pytest.raises(FormatError, match="of another number"):
+    with pytest.raises(FormatError, match="it has another number"):
         decode_snapshot(data, 7)
     for hurt in (*cuts(data), *list(flips(data))[::7]):
         with pytest.raises(FormatError):

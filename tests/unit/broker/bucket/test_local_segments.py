@@ -50,5 +50,5 @@ def test_a_disk_that_fails_keeps_its_copy(caplog):
     room.local.folder.storage.fail("rename")
     room.bytes = room.copies.kept_bytes - 1
     room.copies.look()
-    assert "the local copy of a segment stays" in caplog.text
+    assert "the local copy of a segment could not be given up" in caplog.text
     assert room.remote_count == 0

@@ -75,7 +75,7 @@ def test_a_broker_that_dies_is_fenced_and_its_partitions_move(world, caplog):
     assert {state.leads[place].node for place in dead} <= set(state.nodes)
     for place in dead:
         assert any(process.high_watermark(place) for process in world.processes())
-    assert f"broker {gone} is gone: its WAL {gone}-" in caplog.text
+    assert f"broker {gone} is gone: fencing its WAL {gone}-" in caplog.text
 
 
 def test_a_broker_that_stands_still_finds_itself_fenced_and_begins_anew(world):
@@ -136,9 +136,9 @@ def test_a_broker_without_a_link_is_suspected_answers_and_is_not_suspected_again
     assert world.journal().suspicions == {}
     assert world.journal().nodes == (1, 2, 3)
     told = [one.getMessage() for one in caplog.records]
-    assert "broker 2 is suspected here" in told
-    assert "others suspect this broker, which answers" in told
-    assert "broker 2 is no longer suspected here" in told
+    assert "broker 2 is suspected to have failed" in told
+    assert "other brokers suspect that this broker has failed" in told
+    assert "broker 2 is no longer suspected" in told
 
 
 def test_a_broker_without_the_store_says_so_and_does_nothing(world):

@@ -150,4 +150,4 @@ def test_a_number_is_run_by_one_process():
     store = Store()
     store.register(1)
     assert store.register(1, lives=True) == {}
-    assert store.errors == ["node.id=1: a broker of this number runs at machine1 too"]
+    assert store.errors == ["node.id=1 is in use: another broker with this id runs at machine1"]

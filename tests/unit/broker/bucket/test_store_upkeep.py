@@ -79,7 +79,7 @@ def test_a_wal_whose_mark_cannot_be_read_stays_and_the_others_go(caplog):
     world.store.objects[key(ONE.marks, 0)] = b"damaged"
     world.look(store_upkeep.WALS_EVERY_S)
     assert set(world.store.objects) == {key(ONE.folder, 0), key(ONE.marks, 0), key(TWO.marks, 0)}
-    assert "wal/1-10 stays, because its mark cannot be read" in caplog.text
+    assert "wal/1-10 is not removed, because its mark cannot be read" in caplog.text
     assert "sweeping" not in repr(world.upkeep)
 
 

@@ -158,7 +158,7 @@ def test_what_is_so_already_counts_although_it_could_not_be_written(bench, caplo
     bench.changes.note(TopicsCreated((T,)))
     bench.journal.answer()
     assert bench.changes.state.topics == {"t": T}
-    assert "the next start sets it right" in caplog.text
+    assert "the next start writes it again" in caplog.text
 
 
 def test_what_could_not_be_done_here_is_told(bench):
@@ -185,7 +185,7 @@ def test_a_start_goes_on_from_what_it_has_found(bench, is_news, caplog):
     bench.changes.begin(found, is_news=is_news)
     assert bench.changes.state is found
     assert bench.journal.kept == [found] * is_news
-    assert ("the next start sets it right" in caplog.text) is is_news
+    assert ("the next start writes it again" in caplog.text) is is_news
 
 
 class Company:

@@ -57,7 +57,7 @@ class TestCreating:
         cluster = machine.start(journal)
         cluster._membership.is_shared = False
         for _ in range(3):
-            with pytest.raises(ClusterError, match="the topic t is still being made"):
+            with pytest.raises(ClusterError, match="the topic t is still being created"):
                 cluster.create_topic("t")
         assert cluster.changes._changes._waiting == deque()
         journal.answer()

@@ -99,11 +99,11 @@ class TestAnOutcomeThatIsNotKnownYet:
         """A coordinator asks for its topic with each request that comes before it is there."""
         made = cluster.changes._changes
         for _ in range(5):
-            with pytest.raises(ClusterError, match="the topic t is still being made"):
+            with pytest.raises(ClusterError, match="the topic t is still being created"):
                 cluster.create_topic("t")
         assert repr(made) == "<Changes: 0 made, 0 waiting, appending>"
         timers.pass_by()
-        with pytest.raises(ClusterError, match="the topic t is still being made"):
+        with pytest.raises(ClusterError, match="the topic t is still being created"):
             cluster.create_topic("t")
         assert repr(made) == "<Changes: 0 made, 1 waiting, appending>", "the first one is late"
         journal.answer()

@@ -271,7 +271,7 @@ class TestRulesOnRecord:
         with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept=true"):
             machine.start()
         start, state = machine.start(horolog_lost_rules_accept=True)
-        assert "it is an older copy, written 1 times of 7" in caplog.text
+        assert "it is an older copy, number 1 of 7" in caplog.text
         assert start.topics["t"].settings_unknown
         assert state.next_producer_id > 1 << 40
         file = ClusterFile(machine.storage, "/data")

@@ -100,7 +100,7 @@ class TestSeveral:
         assert told == [
             (ErrorCode.NONE, None),
             (ErrorCode.LEADER_NOT_AVAILABLE, "it is away"),
-            (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "one of the brokers [1, 2] keeps a partition"),
+            (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition has one replica, on one of the brokers [1, 2]"),
             (UNKNOWN, "there is no partition t-3 here"),
             (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None),
         ]

@@ -64,7 +64,7 @@ async def test_the_log_says_once_that_room_is_scarce_that_it_has_run_out_and_tha
     assert said == [
         "the disk is nearly full, 41.0 MiB of 1.0 GiB are left: free some space before appends fail",
         "the disk is full, 64.0 KiB of 1.0 GiB are left: free some space; until then appends and changes fail",
-        "space is free again, 512.0 MiB",
+        "there is free space again, 512.0 MiB",
     ]
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "INFO"]
     assert repr(watch) == "<RoomWatch: 0 lack room>"

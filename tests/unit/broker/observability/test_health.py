@@ -31,7 +31,10 @@ async def test_committed_offsets_have_to_be_read_first():
         memory.broker.groups.registry.loading = {0, 1}
         found = readiness(memory.broker)
         memory.broker.groups.registry.loading = set()
-        assert (found.ready, found.reasons) == (False, ["2 partitions of committed offsets are still being read"])
+        assert (found.ready, found.reasons) == (
+            False,
+            ["the broker is still reading 2 partitions of committed offsets"],
+        )
 
 
 async def test_a_store_that_does_not_answer_keeps_clients_away():

@@ -136,8 +136,8 @@ def test_listeners_that_others_reach_are_told_of(listeners, reached):
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("listener.name.inn.sasl.enabled.mechanisms", "PLAIN", "no listener INN that speaks SASL"),
-        ("listener.name.open.plain.sasl.jaas.config", "x", "no listener OPEN that speaks SASL"),
+        ("listener.name.inn.sasl.enabled.mechanisms", "PLAIN", "no listener INN that uses SASL"),
+        ("listener.name.open.plain.sasl.jaas.config", "x", "no listener OPEN that uses SASL"),
         ("listener.name.in.plain.sasl.jaas.config", "x", None),
         ("listener.name.control.plain.sasl.jaas.config", "x", None),
         ("sasl.enabled.mechanisms", "PLAIN", None),
@@ -164,7 +164,7 @@ def test_mechanisms_without_any_such_listener_end_the_start(mechanisms, refused)
     settings = from_layers(Layers(static={"sasl.enabled.mechanisms": mechanisms}))
     assert sasl_listeners(settings) == set()
     if refused:
-        with pytest.raises(SettingsError, match="no listener speaks SASL"):
+        with pytest.raises(SettingsError, match="no listener uses SASL"):
             refuse_what_closes_nothing(settings)
     else:
         refuse_what_closes_nothing(settings)

@@ -54,10 +54,10 @@ def test_scram_begins_with_the_name():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 are known"),
+        ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, "expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512"}, "is not among sasl.enabled.mechanisms of SASL_PLAINTEXT"),
-        ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"}, "other brokers ask this one to log in"),
-        ({JAAS: f'{MODULES}.plain.PlainLoginModule required user_broker="secret";'}, "needs username and password"),
+        ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"}, "is required for the login at other brokers"),
+        ({JAAS: f'{MODULES}.plain.PlainLoginModule required user_broker="secret";'}, "needs the username and the password"),
         ({"inter.broker.listener.name": "OTHER"}, "there is no such listener"),
     ],
 )  # fmt: skip

@@ -138,7 +138,7 @@ def test_what_cannot_be_served_is_one_clear_line(certificates, tmp_path):
         ({"ssl_cipher_suites": "no such"}, "is not a cipher suite"),
         (
             {"ssl_cipher_suites": "TLS_RSA_WITH_AES_128_CBC_SHA", "ssl_enabled_protocols": "TLSv1.3"},
-            "no version of ssl.enabled.protocols",
+            "no version in ssl.enabled.protocols",
         ),
         ({"ssl_principal_mapping_rules": "RULE:("}, "ssl.principal.mapping.rules: listener SSL"),
     ]:

@@ -275,7 +275,7 @@ async def test_partitions_stay_if_the_wal_has_ended(tmp_path, caplog):
         over, _ = made.running[1]
         over._log_side.ship_all = lambda partitions, done: done(None)
         run(over._give({(made[1].topics["t"].id, 0): made[1].state.leads[made[1].topics["t"].id, 0]}))
-        assert "partitions stay here: the broker is fenced" in caplog.text
+        assert "partitions could not be moved to other brokers: the broker is fenced" in caplog.text
 
 
 async def test_a_second_process_with_the_same_number_is_refused(tmp_path):

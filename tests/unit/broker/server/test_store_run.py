@@ -122,7 +122,9 @@ async def test_a_broker_whose_number_is_taken_ends(tmp_path, monkeypatch):
     made.folder = tmp_path / "another machine"
     await made.start(1)
     async with asyncio.timeout(SOON_S):
-        with pytest.raises(TwoOfOneNumber, match=f"node 1 runs at {socket.gethostname()}, too"):
+        with pytest.raises(
+            TwoOfOneNumber, match=f"node.id=1 is in use: another broker with this id runs at {socket.gethostname()}"
+        ):
             await serving
     await made.stop(1)
 
@@ -237,7 +239,7 @@ def test_folders_of_something_else_are_refused_before_the_broker_joins():
     with pytest.raises(FolderOfAnother, match="in no store"):
         refuse_folders(storage, ["/data"], "a")
     storage.write_atomically("/data/horolog-store", b"b\n")
-    with pytest.raises(FolderOfAnother, match="of cluster b, and this is a"):
+    with pytest.raises(FolderOfAnother, match="of cluster b, not a: name another folder"):
         refuse_folders(storage, ["/data"], "a")
 
 
@@ -246,7 +248,7 @@ def test_a_prefix_of_another_cluster_is_refused_before_the_broker_joins_it(tmp_p
     (tmp_path / "horolog-store").write_text("first\n1-1\nhost\n")
     assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
     *_, line = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"horolog: {os.path.realpath(tmp_path)} goes with the store of cluster first, and this is ")
+    assert line.startswith(f"horolog: {os.path.realpath(tmp_path)} belongs to the store of cluster first, not ")
     assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
 
 

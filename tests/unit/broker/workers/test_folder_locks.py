@@ -67,10 +67,10 @@ class TestFoldersThatDoNotWork:
         locks = FolderLocks([blocked, f"{tmp_path}/works"])
         locks.release()
         assert locks.paths == [f"{tmp_path}/works"]
-        assert "the data folder cannot be made" in caplog.text
+        assert "the data folder cannot be created" in caplog.text
 
     def test_the_last_is_not(self, blocked):
-        with pytest.raises(StorageFault, match="the data folder cannot be made: make"):
+        with pytest.raises(StorageFault, match="the data folder cannot be created: make"):
             FolderLocks([blocked])
 
     def test_one_that_cannot_be_written_is_told_with_what_helps(self, tmp_path, monkeypatch):

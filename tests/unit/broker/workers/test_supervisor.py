@@ -229,11 +229,9 @@ class TestWhoEnds:
         assert two.worker(2).state == worker_process.DOWN
         down = two.worker(2).down
         assert down.next_try_ms > down.since_ms
-        reason = (
-            f"it is down since {worker_process.shown(down.since_ms)}, for it has ended {ends.MOST_ENDS} times in 60 s"
-        )
+        reason = f"it has been down since {worker_process.shown(down.since_ms)}, because it ended {ends.MOST_ENDS} times in 60 s"
         assert two.worker(2).why_not_ready.startswith(f"{reason}; it was ended by SIGKILL; next try at ")
-        assert "worker 2 is down since " in caplog.text
+        assert "worker 2 has been down since " in caplog.text
         port = two.supervisor._server.port
         status, _, body = await get(port, "/ready")
         assert (status, f"worker 2: {two.worker(2).why_not_ready}" in json.loads(body)["reasons"]) == (503, True)
@@ -346,7 +344,7 @@ class TestEnds:
         await two.ready()
         two.supervisor.stop(signal.SIGTERM)
         assert await two.ended() == 1
-        assert "worker 2 did not stop cleanly: it has ended with 3" in caplog.text
+        assert "worker 2 did not stop cleanly: it ended with code 3" in caplog.text
         assert two.merged == [[str(two.folder)]]
 
     async def test_one_that_is_just_starting_is_not_waited_for_to_end_well(self, crew):

@@ -45,7 +45,7 @@ def test_partitions_move_between_the_brokers_of_a_cluster(there, cluster):
 def test_what_a_broker_refuses_is_shown_with_its_reason(there):
     several = there("move", "t", "--to", "1,2")
     assert (several.code, several.out.count("refused")) == (1, 2)
-    assert several.err.count("one of the brokers [1, 2] keeps a partition") == 2
+    assert several.err.count("a partition has one replica, on one of the brokers [1, 2]") == 2
     assert there("cancel", "t").code == 4
     cancelled = there("cancel", "t", "--partition", "0")
     assert (cancelled.code, "NO_REASSIGNMENT_IN_PROGRESS" in cancelled.err or "t-0" in cancelled.err) == (1, True)

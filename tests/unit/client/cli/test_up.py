@@ -48,7 +48,7 @@ def test_all_that_can_be_chosen(horolog, runs):
         (("--port", "70000"), "--port: 70000 is not a port"),
         (("--no-console", "--console-port", "1"), "leave one of them out"),
         (("--set", "nothing"), "KEY=VALUE is expected"),
-        (("extra",), "'extra' is too much"),
+        (("extra",), "unexpected argument 'extra'"),
     ],
 )
 def test_wrong_usage(horolog, runs, words, said):

@@ -137,7 +137,7 @@ def test_suites_decide_about_versions():
     [
         ("TLS_NULL", "", r"ssl\.cipher\.suites: 'TLS_NULL' is not a cipher suite"),
         ("TLS_AES_128_GCM_SHA256", "", "all suites are named or none"),
-        (ONE_SUITE, "TLSv1.3", r"no version of ssl\.enabled\.protocols"),
+        (ONE_SUITE, "TLSv1.3", r"no version in ssl\.enabled\.protocols"),
     ],
 )
 def test_suites_that_cannot_be_had_are_named(suites, versions, said):

@@ -185,7 +185,7 @@ def test_what_is_tracked_changes_for_a_group_that_is_kept_alone(world):
 def test_states_that_the_persister_refuses_are_reported(world, caplog):
     world.persister.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.beat(topics=["t"])
-    assert "the states of 2 partitions could not be created" in caplog.text
+    assert "the state of 2 partitions could not be created" in caplog.text
 
 
 def test_an_answer_for_a_group_that_was_read_again_changes_nothing(world):

@@ -553,7 +553,7 @@ class TestClaiming:
     @pytest.mark.parametrize("operation", ["make", "sync_dir"])
     def test_one_that_cannot_be_made_is_unusable(self, machine, operation):
         machine.storage.fail(operation)
-        with pytest.raises(FolderUnusable, match="cannot be made"):
+        with pytest.raises(FolderUnusable, match="cannot be created"):
             claimed(machine)
 
     def test_one_that_cannot_be_written_says_how_it_can_be_served(self, machine):

@@ -199,7 +199,7 @@ def test_a_folder_that_is_away_takes_only_its_partitions_along(machine):
     machine.lose(B)
     partitions = machine.start(A, B).topics["t"].led_here
     assert [one.condition.fault is None for one in partitions] == [True, False, True, False]
-    assert "is away" in partitions[1].condition.fault
+    assert "is unavailable" in partitions[1].condition.fault
     append(partitions[0])
     assert [one.log_end_offset for one in partitions] == [2, 0, 1, 0]
     machine.cluster.create_topic("new", 4)

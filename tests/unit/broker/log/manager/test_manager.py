@@ -165,7 +165,7 @@ class TestAPartitionWithoutAFolder:
         machine.lose(B)
         logs = machine.start()
         partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID, place)
-        assert "is away" in partition.condition.fault
+        assert "is unavailable" in partition.condition.fault
         assert logs.places_of([partition]) == {place: [0]}
         assert not machine.storage.exists(f"{A}/t-0")
         assert not logs.open_again(partition), "its folder comes back first"
@@ -195,7 +195,7 @@ class TestAFolderThatIsAway:
         assert away.places_of([partition]) == {id_of(away, 1): [1]}
 
     def test_a_partition_that_is_deleted_meanwhile_is_told_to_be_left(self, machine, away):
-        with pytest.raises(StorageFault, match="is away"):
+        with pytest.raises(StorageFault, match="is unavailable"):
             away.delete(away.partitions["t", 1])
         assert set(away.partitions) == {("t", 0)}
         machine.storage.heal()

@@ -623,7 +623,7 @@ def test_nothing_is_stable_behind_an_undecided_transaction(model):
 def test_an_offset_that_the_log_does_not_reach_is_refused(model, offset):
     append(model)
     append(model)
-    with pytest.raises(OffsetOutOfRange, match=f"{offset} is not in 0 to 2"):
+    with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is not between 0 and 2"):
         model.partition.read(offset, 100)
 
 

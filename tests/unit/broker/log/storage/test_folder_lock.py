@@ -43,7 +43,7 @@ def test_what_was_made_is_there_after_a_power_cut():
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path):
-    with pytest.raises(StorageFault, match="the data folder cannot be made: make_dir") as told:
+    with pytest.raises(StorageFault, match="the data folder cannot be created: make_dir") as told:
         make_folder(_Refusing(errno.ENOSPC), f"{tmp_path}/a")
     assert (told.value.path, told.value.code) == (f"{tmp_path}/a", errno.ENOSPC)
 

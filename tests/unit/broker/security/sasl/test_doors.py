@@ -109,7 +109,7 @@ def test_scram_goes_by_the_rules_of_the_cluster():
         ),
         ({"sasl.enabled.mechanisms": "plain"}, "has the mechanism plain"),
         ({IN + "sasl.enabled.mechanisms": ""}, "SASL_PLAINTEXT needs one of"),
-        ({IN + "plain.sasl.jaas.config": None}, "plain.sasl.jaas.config: is needed"),
+        ({IN + "plain.sasl.jaas.config": None}, "plain.sasl.jaas.config: is required"),
         ({IN + "plain.sasl.jaas.config": f"{PLAIN_MODULE} required"}, "plain.sasl.jaas.config: an option"),
         ({IN + "plain.sasl.jaas.config": f"{PLAIN_MODULE} required username=x;"}, "names no user"),
         ({IN + "plain.sasl.jaas.config": f"{SCRAM_MODULE} required user_a=b;"}, "is the login module of PLAIN"),
@@ -120,7 +120,7 @@ def test_scram_goes_by_the_rules_of_the_cluster():
             },
             "is the login module of SCRAM-SHA-256",
         ),
-        ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, f"{URL}: is needed"),
+        ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, f"{URL}: is required"),
         ({"sasl.enabled.mechanisms": "OAUTHBEARER", URL: "ftp://x"}, "expected a URL of file, http, https"),
     ],
 )
