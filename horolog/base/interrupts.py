@@ -9,6 +9,7 @@ to a process that is not ours (`own_process`), nor to a signal that is ignored, 
 """
 
 import _signal  # type: ignore[import-not-found]  # of CPython, without stubs
+import gc
 import os
 
 TYPE_CHECKING = False  # importing typing would take longer
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SIGNALS = (_signal.SIGINT, _signal.SIGTERM)
+YOUNG_OBJECTS = 50_000
+"""The garbage collector begins with this many new objects: imports of a command make fewer, and all of them stay."""
 _is_ours = False
 
 
 def own_process() -> None:
-    """Call this first in a process that runs a command of ours and nothing else; it opens missing standard streams, too."""
+    """Call this first in a process that runs a command of ours and nothing else; it opens missing standard streams, too.
+
+    It also has Python look for garbage less often, which by default takes a seventh of the CPU time of a broker's start.
+    """
     global _is_ours  # noqa: PLW0603 - of the process, as signals are
     _is_ours = True
     end_at_once()
@@ -28,6 +34,7 @@ def own_process() -> None:
     from horolog.base.standard_streams import open_missing
 
     open_missing()
+    gc.set_threshold(YOUNG_OBJECTS, 20, 100)
 
 
 def end_at_once() -> None:

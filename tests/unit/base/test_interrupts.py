@@ -1,5 +1,6 @@
 """What Ctrl-C and SIGTERM do to a process of ours, and that they are left alone in a process of somebody else's."""
 
+import gc
 import signal
 
 import pytest
@@ -12,11 +13,13 @@ def ours(monkeypatch):
     """A process of ours, whose handlers are put back at the end; what ends it is noted instead."""
     ended = []
     before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
+    threshold = gc.get_threshold()
     monkeypatch.setattr(interrupts, "_is_ours", True)
     monkeypatch.setattr("horolog.base.interrupts.os._exit", ended.append)
     yield ended
     for number, handler in before.items():
         signal.signal(number, handler)
+    gc.set_threshold(*threshold)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -24,6 +27,12 @@ def test_either_signal_ends_a_process_of_ours_with_the_code_that_shells_give(our
     interrupts.own_process()
     signal.raise_signal(number)
     assert ours == [code]
+
+
+def test_a_process_of_ours_looks_for_garbage_behind_its_imports_and_not_in_between(ours):
+    interrupts.own_process()
+    assert gc.isenabled()
+    assert gc.get_threshold()[0] == interrupts.YOUNG_OBJECTS
 
 
 def test_what_has_something_to_clean_up_gets_ctrl_c_as_an_exception(ours):
