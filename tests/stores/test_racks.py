@@ -12,7 +12,7 @@ pytest.importorskip("confluent_kafka")
 
 import confluent_kafka
 
-from tests.interop.toolchains import java_program
+from tests.interop.toolchains import go_program, java_program
 from tests.stores.test_three_brokers import NODES, QUIET, WITHIN_S, free_port, three_brokers
 from tests.support.waiting import wait_until
 
@@ -113,10 +113,21 @@ def test_old_records_come_from_the_broker_of_the_rack_and_from_the_leader_when_i
         consumer.close()
 
 
-@pytest.mark.kafka_jars
-@pytest.mark.java
-def test_a_consumer_of_java_reads_from_its_rack_and_goes_on_when_that_broker_is_killed(tmp_path):
-    program = java_program("4.3.1", "RackReader", needs=())(tmp_path)
+@pytest.mark.parametrize(
+    ("program_in", "comes_back"),
+    [
+        pytest.param(
+            java_program("4.3.1", "RackReader", needs=()),
+            False,
+            marks=[pytest.mark.kafka_jars, pytest.mark.java],
+            id="java",
+        ),
+        pytest.param(go_program("rackreader"), True, marks=pytest.mark.go, id="franz-go"),
+    ],
+)
+def test_another_client_reads_from_its_rack_and_goes_on_when_that_broker_is_killed(tmp_path, program_in, comes_back):
+    """franz-go asks the same broker until that is back, or until the leader changes."""
+    program = program_in(tmp_path)
     tail = ports_of_http()
     settings = (
         SELECTOR,
@@ -130,13 +141,15 @@ def test_a_consumer_of_java_reads_from_its_rack_and_goes_on_when_that_broker_is_
         fill(cluster.servers)
         wait_until(lambda: figure(leader * 10_000 + tail, "store_uploaded_segments_total") >= 10)
         arguments = [cluster.servers, f"rack-{reader}", "t", str(COUNT // 2), str(COUNT)]
-        java = subprocess.Popen([*program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        stack.callback(java.wait)
-        stack.callback(java.kill)
-        assert java.stdout.readline() == "some\n"
+        client = subprocess.Popen([*program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        stack.callback(client.wait)
+        stack.callback(client.kill)
+        assert client.stdout.readline() == "some\n"
         assert figure(reader * 10_000 + tail, "store_followed_bytes_total") >= COUNT // 2 * VALUE_BYTES
         cluster.kill(reader)
-        said, _ = java.communicate("go on\n", timeout=2 * WITHIN_S)
+        if comes_back:
+            cluster.start(reader)
+        said, _ = client.communicate("go on\n", timeout=2 * WITHIN_S)
         assert said == "all in order\n"
 
 

@@ -11,6 +11,7 @@ from horolog.broker.bucket.replica_selection import is_worth_it, reader_in, read
 from horolog.broker.bucket.sent_away import SentAway
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.upload_plan import is_whole
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.cluster.placement import Reader
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Partition
@@ -36,6 +37,7 @@ class RackAwareSelector:
         self._newest = newest
         self._followed = followed
         self._sent = SentAway(now)
+        self._sent_back = SentAway(now)
 
     def __repr__(self) -> str:
         return f"<RackAwareSelector of {self._me} in rack {self._rack}, {self._followed!r}>"
@@ -61,3 +63,15 @@ class RackAwareSelector:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         epoch = self._state().epoch(topic.id, index)
         return self._followed.find(topic, index, epoch, offset, committed=committed)
+
+    def leader_for(self, topic: Topic, index: int, offset: int, reader: Reader) -> int | None:
+        """franz-go stays with the broker that it was sent to until another one is named; Java's client and librdkafka go to the leader."""
+        place = topic.id, index
+        if (
+            reader.rack != self._rack
+            or is_whole(topic.name, topic.config)
+            or self._sent_back.send(reader, place, offset)
+        ):
+            return None
+        leader = self._state().leader(*place)
+        return None if leader in (NO_NODE, self._me) else leader

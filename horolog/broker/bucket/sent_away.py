@@ -1,6 +1,7 @@
-"""The readers that a leader has sent to another broker: one that comes back without a record is served here for a while.
+"""The readers that a broker has sent to another one, and which of them have come back without a record.
 
-It may not reach that broker, or not know it yet. Without this it would go to and fro, and read nothing.
+One that a leader has sent away may not reach that broker, or not know it yet: it is served by the leader for a while. Without this it would
+go to and fro, and read nothing.
 """
 
 from __future__ import annotations

@@ -59,6 +59,10 @@ class ReplicaSelector(Protocol):
         """A partition that another broker leads; NOT_LEADER_OR_FOLLOWER sends the reader to the leader."""
         ...
 
+    def leader_for(self, topic: Topic, index: int, offset: int, reader: Reader) -> int | None:
+        """The leader, for a reader that was sent there by an error and has come back; None for others."""
+        ...
+
 
 class Placement:
     """The brokers of the cluster and the partitions that each of them leads."""

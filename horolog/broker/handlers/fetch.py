@@ -246,7 +246,11 @@ class PendingFetch:
         cluster = self.broker.cluster
         topic = cluster.topics.get(name) if isinstance(name, str) else cluster.by_id.get(name)
         committed = self.terms.isolation_level == READ_COMMITTED
-        return found if topic is None else selector.followed(topic, index, offset, reader, committed=committed)
+        if topic is None:
+            return found
+        followed = selector.followed(topic, index, offset, reader, committed=committed)
+        leader = None if isinstance(followed, Partition) else selector.leader_for(topic, index, offset, reader)
+        return followed if leader is None else _back(index, leader)
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
         """A partition that clients may write to, too, is cached for the next time."""
@@ -474,6 +478,11 @@ def _on_its_way(partition: Partition) -> PartitionAnswer:
 def _elsewhere(partition: Partition, node: int) -> PartitionAnswer:
     """The answer that sends a reader to another broker."""
     return _on_its_way(partition)._replace(preferred_read_replica=node)
+
+
+def _back(index: int, leader: int) -> PartitionAnswer:
+    """The answer that sends a reader to the leader, whether its client minds the error or the name."""
+    return _error(index, ErrorCode.NOT_LEADER_OR_FOLLOWER, aborted=[])._replace(preferred_read_replica=leader)
 
 
 def _check(

@@ -57,3 +57,17 @@ def test_readers_of_its_rack_are_served_in_the_epoch_of_the_leader(selector):
     topic = SimpleNamespace(name="t", id=ID, config=small_config())
     assert selector.followed(topic, 0, 5, reader("a"), committed=True) == (topic, 0, 0, 5, True)
     assert selector.followed(topic, 0, 5, reader("b"), committed=True) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_reader_that_comes_back_instead_of_going_to_the_leader_gets_its_name():
+    topic = SimpleNamespace(name="t", id=ID, config=small_config())
+    leader = STATE.leader(ID, 0)
+    other = RackAwareSelector(3 - leader, "x", lambda: STATE, lambda _: MANIFEST, Followed(), lambda: 0.0)
+    assert other.leader_for(topic, 0, 20, reader("x")) is None, "the error says enough to most clients"
+    assert other.leader_for(topic, 0, 20, reader("x", "elsewhere")) is None
+    assert other.leader_for(topic, 0, 20, reader("x")) == leader
+    assert [other.leader_for(topic, 0, 20, reader("y")) for _ in range(2)] == [None, None], "another rack"
+    compacted = SimpleNamespace(name="c", id=ID, config=small_config(compact=True))
+    assert [other.leader_for(compacted, 0, 20, reader("x")) for _ in range(2)] == [None, None]
+    itself = RackAwareSelector(leader, "x", lambda: STATE, lambda _: MANIFEST, Followed(), lambda: 0.0)
+    assert [itself.leader_for(topic, 0, 20, reader("x")) for _ in range(2)] == [None, None]

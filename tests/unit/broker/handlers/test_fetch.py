@@ -431,7 +431,7 @@ class Selector:
     """Sends every reader of rack "far" to broker 9, and serves those of rack "near" what it has for them."""
 
     def __init__(self) -> None:
-        self.there, self.asked = ErrorCode.NOT_LEADER_OR_FOLLOWER, []
+        self.there, self.asked, self.leader = ErrorCode.NOT_LEADER_OR_FOLLOWER, [], None
 
     def readers(self, topic, index):
         return [1, 9]
@@ -442,6 +442,9 @@ class Selector:
     def followed(self, topic, index, offset, reader, *, committed):
         self.asked.append((topic.name, index, offset, reader.rack, committed))
         return self.there
+
+    def leader_for(self, topic, index, offset, reader):
+        return self.leader
 
 
 async def test_a_reader_is_sent_to_the_broker_of_its_rack_at_once_also_in_a_session() -> None:
@@ -481,6 +484,9 @@ async def test_a_partition_of_another_leader_is_read_by_clients_of_the_rack(vers
         wanted = fetch((key, 0, 0), rack_id="near", isolation_level=1)
         assert only(await client.ask(wanted, version)).error_code == refused
         assert selector.asked == [(topic.name, 0, 0, "near", True)]
+        selector.leader = 9
+        answer = only(await client.ask(wanted, version))
+        assert (answer.error_code, answer.preferred_read_replica, answer.records) == (refused, 9, b"")
         selector.there = partition
         assert values(only(await client.ask(wanted, version))) == [b"new"]
         wanted.topics[0].partitions[0].last_fetched_epoch = 0
