@@ -354,7 +354,7 @@ class Settings(BackupSettings):
     )
     horolog_fetch_waiting_max_bytes: int = long(
         256 * 2**20,
-        "Memory for Fetch requests that wait for new data. Above it the broker answers them at once.",
+        "Memory for requests that wait: of consumers for new data, of producers for the end of a transaction. Above it the broker answers them at once.",
         low=0,
     )
     horolog_fetch_upconversion_cache_bytes: int = long(
