@@ -1,6 +1,7 @@
 """How soon three brokers over a store go on when one is away, what an acknowledgement takes, and what they cost: beside three nodes of Kafka.
 
     python -m benchmarks.over_store [--kafka 4.3.1] [--parts failover] [--rounds 3] [--json FILE] [--write-docs]
+    python -m benchmarks.over_store --parts failover --ways stop --rounds 8     # planned stops alone
     python -m benchmarks.over_store --take-over 3000     # of so many partitions, alone
 
 One idempotent producer, which waits at most 3 s for an answer, sends to all partitions all the time. A broker that leads some is killed, stands still, or is stopped by SIGTERM.
@@ -53,6 +54,8 @@ MIB = 1 << 20
 LATENCIES = ((0.005, 10), (0.030, 100))
 """Seconds of a PUT, and `flush.ms`."""
 PARTS = ("latency", "failover", "load", "idle")
+WAYS = {"kill": "kill -9", "pause": "stands still (SIGSTOP)", "stop": "planned stop (SIGTERM)"}
+"""How a broker is taken away."""
 DEFAULT_JSON = Path("build/benchmarks/over_store.json")
 
 Row = tuple[str, str]
@@ -154,16 +157,17 @@ def away(admin: AdminClient, acks: Acknowledgements, take: Callable[[int], None]
     return Gaps(own, [acks.gap(began, one, took) for one, leader in leads.items() if leader != node])
 
 
-def failovers(brokers: Brokers, admin: AdminClient, rounds: int) -> Iterator[Row]:
-    """Kills, pauses and planned stops, each so many times."""
+def failovers(brokers: Brokers, admin: AdminClient, rounds: int, ways: Sequence[str]) -> Iterator[Row]:
+    """Kills, pauses and planned stops, or some of these, each so many times."""
     acks = Acknowledgements(brokers.servers)
     acks.wait_for_all(time.monotonic())
-    ways: dict[str, tuple[Callable[[int], None], Callable[[int], None]]] = {
-        "kill -9": (brokers.kill, brokers.start),
-        "stands still (SIGSTOP)": (brokers.pause, brokers.resume),
-        "planned stop (SIGTERM)": (brokers.end, brokers.start),
+    how: dict[str, tuple[Callable[[int], None], Callable[[int], None]]] = {
+        "kill": (brokers.kill, brokers.start),
+        "pause": (brokers.pause, brokers.resume),
+        "stop": (brokers.end, brokers.start),
     }
-    for name, (take, give_back) in ways.items():
+    for way in ways:
+        take, give_back = how[way]
         gaps = Gaps([], [])
         for _ in range(rounds):
             taken: list[int] = []
@@ -172,7 +176,7 @@ def failovers(brokers: Brokers, admin: AdminClient, rounds: int) -> Iterator[Row
             gaps.others.extend(found.others)
             give_back(taken[0])
             time.sleep(SETTLED_S)
-        yield from gaps.row(name)
+        yield from gaps.row(WAYS[way])
     acks.stop()
     yield "errors that the producer did not retry itself", str(len(acks.errors))
 
@@ -247,7 +251,7 @@ def take_over(folder: Path, partitions: int) -> Iterator[Row]:
         brokers.start(node)
 
 
-def over_store(parts: Sequence[str], rounds: int) -> Iterator[Row]:
+def over_store(parts: Sequence[str], rounds: int, ways: Sequence[str]) -> Iterator[Row]:
     for put_s, flush_ms in LATENCIES if "latency" in parts else ():
         with tempfile.TemporaryDirectory() as folder, over_a_store(Path(folder), flush_ms=flush_ms) as brokers:
             brokers.proxy.weather = Weather(put_s=put_s)
@@ -255,20 +259,22 @@ def over_store(parts: Sequence[str], rounds: int) -> Iterator[Row]:
             how = f"a PUT takes {put_s * 1000:.0f} ms more, flush after {flush_ms} ms"
             yield f"acknowledgement, {how}", latency(brokers)
     with tempfile.TemporaryDirectory() as folder:
-        yield from common(over_a_store(Path(folder)), parts, rounds)
+        yield from common(over_a_store(Path(folder)), parts, rounds, ways)
 
 
-def of_kafka_nodes(version: str, parts: Sequence[str], rounds: int) -> Iterator[Row]:
+def of_kafka_nodes(version: str, parts: Sequence[str], rounds: int, ways: Sequence[str]) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        yield from common(of_kafka(Path(folder), version), parts, rounds)
+        yield from common(of_kafka(Path(folder), version), parts, rounds, ways)
 
 
-def common(starting: AbstractContextManager[Brokers], parts: Sequence[str], rounds: int) -> Iterator[Row]:
+def common(
+    starting: AbstractContextManager[Brokers], parts: Sequence[str], rounds: int, ways: Sequence[str]
+) -> Iterator[Row]:
     """What both have."""
     with starting as brokers:
         admin = create(brokers, PARTITIONS)
         if "failover" in parts:
-            yield from failovers(brokers, admin, rounds)
+            yield from failovers(brokers, admin, rounds, ways)
         if "latency" in parts:
             yield "acknowledgement", latency(brokers)
         if "load" in parts:
@@ -283,6 +289,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kafka", help="the same of three nodes of this release, and nothing else")
     parser.add_argument("--take-over", type=int, metavar="PARTITIONS", help="a take-over alone")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how a broker is taken away")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
     parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
@@ -303,9 +310,9 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             yield from take_over(Path(folder), chosen.take_over)
     elif chosen.kafka:
-        yield from of_kafka_nodes(chosen.kafka, chosen.parts, chosen.rounds)
+        yield from of_kafka_nodes(chosen.kafka, chosen.parts, chosen.rounds, chosen.ways)
     else:
-        yield from over_store(chosen.parts, chosen.rounds)
+        yield from over_store(chosen.parts, chosen.rounds, chosen.ways)
 
 
 def table(found: dict[str, dict[str, str]]) -> list[str]:

@@ -102,7 +102,9 @@ class BucketBroker:
         self.cluster.on_led = lambda *one: self.led.append(one)
         self.cluster.on_led_elsewhere = lambda *one: self.led_elsewhere.append(one)
         self.membership.follow_live(self.live.append)
-        self.handing = Handing(joined.wal, self.cluster.changes, self.cluster._leading._log_side, self.cluster)
+        self.handing = Handing(
+            joined.wal, self.cluster.changes, self.cluster._leading._log_side, self.cluster, self.cluster.passing
+        )
         self.cluster.open(NOW_MS)
         self.crew.brokers[self.node] = self
 

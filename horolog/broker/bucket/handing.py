@@ -1,7 +1,7 @@
 """Gives partitions to other brokers while this one lives: clients are refused, all is shipped, then the leader itself appends the entry.
 
 Until the outcome of that entry is known this broker does not lead the partitions again: it may be written later. Partitions that the entry has not
-moved are served again. A broker that stops gives away everything, and then leaves.
+moved are served again. A broker that stops gives away everything, and then leaves. Producers wait meanwhile (`passing`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from horolog.broker.bucket.bucket_entries import BrokerLeft, HandedOver
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.members_watch import ChangingCluster
 from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.passing import Passing
 from horolog.broker.bucket.seams import LogSide
 from horolog.broker.cluster.changes import Decide, Outcome
 from horolog.broker.cluster.cluster_state import ClusterState, Lead
@@ -44,11 +45,14 @@ class ServedPlaces(Protocol):
 class Handing:
     """The hand-overs of one broker."""
 
-    def __init__(self, me: Wal, cluster: ChangingCluster, log_side: LogSide, served: ServedPlaces) -> None:
+    def __init__(
+        self, me: Wal, cluster: ChangingCluster, log_side: LogSide, served: ServedPlaces, passing: Passing
+    ) -> None:
         self._me = me
         self._cluster = cluster
         self._log_side = log_side
         self._served = served
+        self._passing = passing
         self.moves: dict[Place, int] = {}
         """The next leader of each partition whose hand-over is under way."""
 
@@ -60,6 +64,7 @@ class Handing:
         given = {place: lead for place, lead in leads.items() if place not in self.moves}
         served = {place: one for place in given if (one := self._served.take_away(place)) is not None}
         self.moves |= {place: given[place].node for place in served}
+        self._passing.begin(served)
         end = await Answer[int | None](partial(self._log_side.ship_all, list(served.values())))
         outcome: Outcome = FENCED
         if end is not None:
@@ -69,17 +74,19 @@ class Handing:
             del self.moves[place]
         if end is not None:
             self._take_back(served)
+        self._passing.end(served)
         return outcome if isinstance(outcome, ClusterError) else None
 
     async def leave(self) -> None:
         """Give everything to others, and leave; the watch has ended. Partitions that are not open yet stay closed."""
         self._served.open_no_more()
-        left = [
-            one for place in self._state.led_by(self._me.node) if (one := self._served.take_away(place)) is not None
-        ]
+        led = self._state.led_by(self._me.node)
+        self._passing.begin(led)
+        left = [one for place in led if (one := self._served.take_away(place)) is not None]
         end = await Answer[int | None](partial(self._log_side.ship_all, left))
         if end is not None:
             await self._made(partial(_left, self._me, end))
+        self._passing.end(led)
 
     @property
     def _state(self) -> BucketState:

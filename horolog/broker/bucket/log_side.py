@@ -4,17 +4,13 @@ Partitions that are to be opened in one tick read each WAL once, for all of them
 object that is gone sends it to the newest mark, and a fault of the local disk is tried again. Segments in the bucket stay there. If their
 manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers. A partition whose newest manifest
 is damaged stays closed until it can be read: an older one does not name all segments, and the WALs need not have what it lacks.
-
-A segment of which earlier leaders have written a part is closed, however small it is, once the lineage is long, or had many small objects:
-the next leader reads every WAL that the lineage names, and no such WAL is removed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base.clock import Clock
@@ -23,6 +19,7 @@ from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
+from horolog.broker.bucket.led_tails import Begun, Led, LedTails
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.manifest_reader import StoredManifests, readable, remove_manifests
@@ -31,7 +28,7 @@ from horolog.broker.bucket.parallel import both, in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.sealed_lines import FormatError
-from horolog.broker.bucket.seams import ClusterSide, Lineage, Opened, Opening, SegmentsInBucket
+from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.segment_bringing import bring
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
@@ -59,12 +56,6 @@ LOOKS_EVERY_S = 1.0
 SEGMENTS_EVERY_LOOKS = 5
 """Looking at all partitions takes a while."""
 CACHE_BYTES = 10 << 30
-MOST_STRETCHES = 8
-"""Of a lineage, until a small segment is closed so that all stretches but the last are covered."""
-MOST_OBJECTS = 64
-"""The same for the objects that a partition was opened from: those of a broker that was killed are small, and stay so."""
-CLOSED_AT_ONCE = 20
-"""Closing a segment writes to the disk."""
 
 
 class Around(NamedTuple):
@@ -118,26 +109,6 @@ def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Non
         )
 
 
-class _Begun(NamedTuple):
-    """Where the records of this broker begin in a partition that it leads, and in how many objects those before them lay."""
-
-    offset: int
-    object_count: int
-
-
-def _in_many_objects(
-    led: Mapping[Place, ShippedPartition],
-    begun: Mapping[Place, _Begun],
-    lineages: Callable[[], Mapping[Place, Lineage]],
-) -> Iterator[ShippedPartition]:
-    """The partitions whose last segment begins before this broker's records, and that are slow to take over."""
-    for place, one in led.items():
-        offset, object_count = begun[place]
-        is_slow = object_count > MOST_OBJECTS or len(lineages().get(place, ())) > MOST_STRETCHES
-        if is_slow and one.segments[-1].base_offset < offset:
-            yield one
-
-
 class _Pending(NamedTuple):
     """A partition that is being opened."""
 
@@ -172,7 +143,12 @@ class BucketLog:
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
         self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care)
-        self._begun: dict[Place, _Begun] = {}
+        self.tails = LedTails(
+            Led(self._led, self.of_bucket, cluster),
+            self._upkeep,
+            self._clock.monotonic,
+            partial(_pause, self._loop),
+        )
         self._looking: asyncio.Handle | None = None
         self._looked_count = 0
         self._has_opened = False
@@ -205,10 +181,9 @@ class BucketLog:
             self.merger.look()
             if self._has_opened or self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
                 self._has_opened = False
-                for one in islice(_in_many_objects(self._led, self._begun, self._cluster.lineages), CLOSED_AT_ONCE):
-                    self.of_bucket.uploader.close(one)
+                self.tails.close_some()
                 self.of_bucket.look()
-            self._upkeep.look(self._covered_tails)
+            self._upkeep.look(self.tails.covered)
             self._looked_count += 1
 
     def merge_rest(self, within_s: float, done: Callable[[None], None]) -> None:
@@ -232,15 +207,6 @@ class BucketLog:
         led = self._led.get(place)
         covered_end = 0 if led is None else self.of_bucket.manifests.covered_end(led)
         return run.next_offset > covered_end and any((one.wal, one.epoch) == (wal, run.leader_epoch) for one in line)
-
-    def _covered_tails(self) -> dict[Place, int]:
-        """The partitions for which no WAL of an earlier leader is needed any more, and the epochs that they are led in."""
-        lineages, covered_end = self._cluster.lineages(), self.of_bucket.manifests.covered_end
-        return {
-            place: one.leader_epoch
-            for place, one in self._led.items()
-            if len(lineages.get(place, ())) > 1 and covered_end(one) >= self._begun[place].offset
-        }
 
     def _stop_looking(self) -> None:
         if self._looking is not None:
@@ -285,7 +251,7 @@ class BucketLog:
 
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
-        self._begun.pop(place, None)
+        self.tails.begun.pop(place, None)
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
@@ -382,7 +348,7 @@ class BucketLog:
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
                 self._has_opened = True
-                self._begun[opening.place] = _Begun(partition.log_end_offset, len({one.key for one in runs}))
+                self.tails.begun[opening.place] = Begun(partition.log_end_offset, len({one.key for one in runs}))
                 self.of_bucket.keep(partition, covered)
                 partition.move_start_by(partial(self.of_bucket.move_start, partition, moved=lambda _: None))
                 pending.opened(partition)

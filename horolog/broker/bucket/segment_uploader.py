@@ -86,6 +86,7 @@ class SegmentUploader:
         self._store = store
         self._uploads = uploads
         self._going: dict[ShippedPartition, _Going] = {}
+        self.at_once = AT_ONCE
         self._under_way = 0
         self._next: deque[tuple[ShippedPartition, _Going]] = deque()
         """The partitions that were not asked for a segment since the last look."""
@@ -130,7 +131,7 @@ class SegmentUploader:
 
     def _begin_some(self) -> None:
         """Begin as many uploads as may be under way."""
-        while self._next and self._under_way < AT_ONCE:
+        while self._next and self._under_way < self.at_once:
             partition, going = self._next.popleft()
             if self._is_current(partition, going) and partition.condition.takes_appends:
                 self._begin(partition, going)
@@ -152,7 +153,7 @@ class SegmentUploader:
                 log.warning("%r: its segment could not be closed; trying again: %s", partition, fault)
 
     def _begin(self, partition: ShippedPartition, going: _Going) -> None:
-        if going.is_under_way or self._under_way >= AT_ONCE:
+        if going.is_under_way or self._under_way >= self.at_once:
             return
         due = upload_plan.next_upload(partition, InBucket(going.sent, going.unread, *self._uploads.ends(partition)))
         if due is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.leading import Leading, waits_for_lease
+from horolog.broker.bucket.passing import Passing
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.cluster.changes import Failures
@@ -46,6 +47,7 @@ class StoreCluster(Cluster):
         self._log_side: LogSide
         self._lease: Lease
         self._leading: Leading
+        self.passing: Passing
 
     def lead_by(
         self,
@@ -58,6 +60,7 @@ class StoreCluster(Cluster):
         self._log_side = log_side
         self._lease = lease
         self._leading = Leading(log_side, lease, later, self._serve, all_served)
+        self.passing = Passing(later, lease.now)
 
     @property
     def opening_count(self) -> int:
@@ -97,7 +100,10 @@ class StoreCluster(Cluster):
         topic, state = self.by_id[topic_id], self._state
         self.take_away((topic_id, index))
         opening = Opening(topic.name, topic_id, index, topic.config, state.lineages[topic_id, index])
-        self._leading.open(opening, waits=waits_for_lease(state, opening))
+        waits = waits_for_lease(state, opening)
+        if not waits:
+            self.passing.begin([opening.place])
+        self._leading.open(opening, waits=waits)
 
     def _serve(self, opening: Opening, partition: Partition) -> None:
         topic = self.by_id[opening.topic_id]
@@ -138,6 +144,7 @@ class StoreCluster(Cluster):
         partition.served_while(self._lease.holds)
         topic.put(index, partition)
         self.on_led(topic.name, index)
+        self.passing.end([place])
 
     def move_start(self, partition: Partition, offset: int, moved: StartMoved) -> None:
         def learn(is_led: bool) -> None:

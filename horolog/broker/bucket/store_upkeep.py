@@ -63,9 +63,7 @@ class StoreUpkeep:
         now = self._clock.monotonic()
         if now - self._tails_s >= TAILS_EVERY_S:
             self._tails_s = now
-            epochs = covered()
-            if epochs:
-                self._cluster.tails_covered(epochs)
+            self.let_go_of_tails(covered())
         if not self._is_sweeping and now - self._wals_s >= max(
             WALS_EVERY_S, self._care.history_ms() / 1000 / LISTS_IN_HISTORY
         ):
@@ -74,6 +72,11 @@ class StoreUpkeep:
         if not self._is_sweeping and now - self._topics_s >= TOPICS_EVERY_S:
             self._topics_s, self._is_sweeping = now, True
             run(self._sweep_topics())
+
+    def let_go_of_tails(self, epochs: Mapping[Place, int]) -> None:
+        """Segments have all records of earlier leaders of these partitions."""
+        if epochs:
+            self._cluster.tails_covered(epochs)
 
     async def _sweep_wals(self) -> None:
         await sweep_wals(self._store, self._spent, self._new_nonce)

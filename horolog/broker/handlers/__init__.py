@@ -26,6 +26,7 @@ __all__ = [
     "fetch_sessions",
     "gate",
     "held_fetch",
+    "held_produce",
     "leased",
     "log_dirs",
     "pieces",

@@ -13,6 +13,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,7 @@ from horolog.broker.config.listeners import advertised_addresses
 from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
 from horolog.broker.handlers import HANDLERS, broker_heartbeat, unregister_broker
 from horolog.broker.handlers.held_fetch import holding
+from horolog.broker.handlers.held_produce import HeldProduce
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
 from horolog.broker.security.peer_access import peer_access
@@ -82,6 +84,9 @@ MERGES_WITHIN_S = 5.0
 """How long partitions wait for their move until small objects are merged and removed, which the next leader would read while clients wait."""
 HISTORY_MARGIN_MS = 300_000
 """A restore reads marks and manifests that were made some minutes before its moment."""
+TAILS_WITHIN_S = 2.0
+"""How long partitions wait for their move until segments cover what the next leader would copy while clients wait."""
+SEGMENT_READERS = 2
 REMOVES_WITHIN_S = 2.0
 """How long a broker that has left removes the small objects that it has merged."""
 
@@ -163,6 +168,8 @@ class OverStore:
         self._log_side: BucketLog
         self._handing: Handing
         self._balancing: asyncio.TimerHandle
+        self._segment_readers = ThreadPoolExecutor(SEGMENT_READERS, "segments")
+        """Apart from the threads in which the broker syncs: a sync may take seconds."""
 
     def __repr__(self) -> str:
         return f"<OverStore of {self._settings.node_id}, {self._access!r}>"
@@ -256,7 +263,7 @@ class OverStore:
         care = SegmentCare(
             lambda: self._of_store.segment_ms,
             lambda: self._of_store.delete_delay_ms,
-            partial(_off_loop, self._loop, broker),
+            partial(_off_loop, self._loop, self._segment_readers),
             lambda: kept_ms(self._of_store.history_ms),
         )
         around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care, self._let_go())
@@ -267,11 +274,15 @@ class OverStore:
         broker.settings_watchers.append(self._take)
         if broker.settings.replica_selector_class == RACK_AWARE_SELECTOR:
             broker.placement.selector = self._selector(broker)
-        self._handing = Handing(self._joined.wal, self._cluster.changes, self._log_side, self._cluster)
+        passing = self._cluster.passing
+        self._handing = Handing(self._joined.wal, self._cluster.changes, self._log_side, self._cluster, passing)
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
-        broker.dispatcher.go_by(leased(self._lease, holding(self._cluster.is_opening, broker.dispatcher.gate)))
+        held = HeldProduce(passing.places)
+        passing.changed = held.look
+        gate = held.gate(holding(self._cluster.is_opening, broker.dispatcher.gate))
+        broker.dispatcher.go_by(leased(self._lease, gate))
 
     def _selector(self, broker: app.Broker) -> RackAwareSelector:
         means = FollowingMeans(
@@ -308,6 +319,7 @@ class OverStore:
             run(self._give(leads))
 
     async def _give(self, leads: Mapping[Place, Lead]) -> None:
+        await self._log_side.tails.shorten(leads, TAILS_WITHIN_S)
         await _merged(self._log_side)
         error = await self._handing.give(leads)
         if error is not None:
@@ -316,16 +328,19 @@ class OverStore:
     async def leave(self) -> None:
         """Give all partitions to others; before the broker stops. Without that, as when it is fenced, nothing more becomes safe here."""
         self._balancing.cancel()
-        if not (self.is_fenced or self._access.fault):
-            await _awaited(partial(_merged, self._log_side))
-        self._watch.end()
         try:
+            if not (self.is_fenced or self._access.fault):
+                mine = self._state.led_by(self._joined.wal.node)
+                await _awaited(partial(self._log_side.tails.shorten, mine, TAILS_WITHIN_S))
+                await _awaited(partial(_merged, self._log_side))
+            self._watch.end()
             if not self.is_fenced:
                 await _awaited(self._handing.leave)
                 self._has_left = True
                 await _awaited(partial(_removed, self._log_side))
         finally:
             self._log_side.stop(is_fenced=self.is_fenced)
+            self._segment_readers.shutdown(cancel_futures=True)
 
     # -- what the log's half reports
 
@@ -399,10 +414,10 @@ async def _removed(log_side: BucketLog) -> None:
 
 
 def _off_loop(
-    loop: asyncio.AbstractEventLoop, broker: app.Broker, job: Callable[[], Any], done: Callable[[Any], None]
+    loop: asyncio.AbstractEventLoop, threads: Executor, job: Callable[[], Any], done: Callable[[Any], None]
 ) -> None:
-    """Do work on the disk in a thread of the broker's."""
-    running = loop.run_in_executor(broker.workers, job)
+    """Do work on the disk in another thread."""
+    running = loop.run_in_executor(threads, job)
     running.add_done_callback(lambda ended: None if ended.cancelled() else done(ended.result()))
 
 

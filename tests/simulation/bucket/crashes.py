@@ -13,6 +13,7 @@ from unittest.mock import patch
 from horolog.base.clock import ManualClock
 from horolog.broker.bucket import bucket_sweep, led_segments, store_upkeep, wal_fencing, wal_merger
 from horolog.broker.bucket.led_segments import SegmentCare
+from horolog.broker.bucket.led_tails import LedTails
 from horolog.broker.bucket.log_side import Around, BucketLog
 from horolog.broker.bucket.manifest import decode, named_by
 from horolog.broker.bucket.names import Wal
@@ -280,15 +281,15 @@ def outcome_of(seed, crashes, *patches):
     return ""
 
 
-def all_tails(log):
+def all_tails(tails):
     """Tails count as covered as soon as a partition is led."""
-    return {place: one.leader_epoch for place, one in log._led.items()}
+    return {place: one.leader_epoch for place, one in tails._led.items()}
 
 
 BUGS = {
     "the sweep takes what manifests name": lambda: [patch.object(bucket_sweep.Named, "keeps", lambda *_: False)],
     "tails count as covered too early": lambda: [
-        patch.object(BucketLog, "_covered_tails", all_tails),
+        patch.object(LedTails, "covered", all_tails),
     ],
     "objects of an upload that died stay": lambda: [patch.object(led_segments, "left_over", lambda *_: [])],
 }

@@ -15,6 +15,7 @@ from horolog.broker.bucket.leading import Leading, waits_for_lease
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.names import key
+from horolog.broker.bucket.passing import Passing
 from horolog.broker.bucket.registration import Registration
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.store_access import StoreAccess
@@ -234,7 +235,7 @@ class Process:
         )
         self.log = self.new_log()
         self.leading = self.leading_class(self.log, lease, self.later, self.serve)
-        self.handing = Handing(self.wal, self.changes, self.log, self)
+        self.handing = Handing(self.wal, self.changes, self.log, self, Passing(self.later, self.now))
         self.changes.begin(joined.state, is_news=False)
         for place in joined.state.led_by(self.node):
             self.open(place)

@@ -32,9 +32,9 @@ def test_rows_of_gaps_have_median_and_maximum():
 
 def test_runs_share_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        over_store, "of_kafka_nodes", lambda version, parts, rounds: iter([("a", f"{version} {rounds}")])
+        over_store, "of_kafka_nodes", lambda version, parts, rounds, ways: iter([("a", f"{version} {rounds}")])
     )
-    monkeypatch.setattr(over_store, "over_store", lambda parts, rounds: iter([("a", "1"), ("b", "2")]))
+    monkeypatch.setattr(over_store, "over_store", lambda parts, rounds, ways: iter([("a", "1"), ("b", "2")]))
     file = tmp_path / "found.json"
     assert over_store.main(["--kafka", "4.3.1", "--rounds", "2", "--json", str(file)]) == 0
     assert over_store.main(["--json", str(file)]) == 0

@@ -8,7 +8,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import Answer, run
-from horolog.broker.bucket import log_side, names, wal_fencing, wal_object
+from horolog.broker.bucket import names, wal_fencing, wal_object
 from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
@@ -576,54 +576,13 @@ def test_what_lies_in_segments_is_not_merged_and_its_successor_has_all_of_it(sto
     other.loop.advance()
     (later,) = other.opened
     assert (later.front.end_offset, later.high_watermark, later.log_start_offset) == (4, 6, 0)
-    assert other.log._covered_tails() == {}, "WALs have the rest"
+    assert other.log.tails.covered() == {}, "WALs have the rest"
     append(later, 7)
     later.roll(NOW_MS)
     other.log.begin(TWO)
     other.log.ship_all([later], lambda _: None)
     other.loop.advance(60)
     assert other.cluster.covered[:1] == [{(TOPIC_ID, 0): 2}]
-
-
-@pytest.mark.parametrize("stretches", [log_side.MOST_STRETCHES, log_side.MOST_STRETCHES + 1])
-def test_the_small_segment_of_a_long_lineage_is_closed_once_so_that_no_earlier_wal_is_read(store, stretches):
-    side = Side(StillLoop(), access_to(store))
-    wals = [Wal(node, node * 10) for node in range(1, stretches)]
-    for offset, wal in enumerate(wals):
-        put_object(store, wal, 0, run_at(offset, 0, epoch=offset))
-    line = [*((epoch, wal, 1) for epoch, wal in enumerate(wals)), (stretches, TWO)]
-    side.cluster.lineages = lambda: {(TOPIC_ID, 0): tuple(Stretch(*one) for one in line)}
-    side.log.begin(TWO)
-    place = side.open(*line)
-    side.loop.advance(70)
-    (partition,) = side.opened
-    is_long = stretches > log_side.MOST_STRETCHES
-    assert side.cluster.covered[:1] == [{place: stretches}] * is_long
-    assert len(partition.segments) == 1 + is_long
-    assert sum(name.endswith(".log") for name in store.objects) == is_long
-    append(partition, 7)
-    side.log.ship_all([partition], lambda _: None)
-    side.loop.advance(30)
-    assert len(partition.segments) == 1 + is_long, "the segment that this broker alone has written stays open"
-
-
-@pytest.mark.parametrize("count", [log_side.MOST_OBJECTS, log_side.MOST_OBJECTS + 1])
-def test_the_small_segment_of_many_small_objects_is_closed_so_that_the_next_leader_reads_one(store, side, count):
-    for number in range(count):
-        put_object(store, ONE, number, run_at(number, number))
-    line = [(0, ONE, count), (1, TWO)]
-    side.cluster.lineages = lambda: {(TOPIC_ID, 0): tuple(Stretch(*one) for one in line)}
-    side.log.begin(TWO)
-    place = side.open(*line)
-    side.loop.advance(4)
-    are_many = count > log_side.MOST_OBJECTS
-    assert side.cluster.covered[:1] == [{place: 1}] * are_many
-    store.asked.clear()
-    other = Side(StillLoop(), access_to(store))
-    other.open(*([(1, TWO, 0)] if are_many else [(0, ONE, count), (1, TWO, 0)]), (2, Wal(3, 30)))
-    other.loop.advance()
-    assert other.opened[0].log_end_offset == count
-    assert len([one for one in store.asked if one.startswith("wal/")]) == (0 if are_many else count)
 
 
 def test_segments_of_a_deleted_topic_go_after_its_manifests(store):

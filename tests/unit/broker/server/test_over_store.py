@@ -370,11 +370,11 @@ async def test_objects_that_a_lifecycle_rule_deletes_are_named_and_no_other_reco
         assert (taken.log_start_offset, taken.high_watermark) == (0, 3)
         assert offsets_in(taken.read(0, 1 << 20)) == [0, 2]
         assert sum(name in line and "is lost" in line for line in caplog.messages) == 1
-    found = verify(made.store)
-    assert [(one.kind.value, one.name) for one in found.findings if is_fault(one)] == [
-        ("missing", name),
-        ("missing", f"t-{partition.index}"),
-    ]
+        found = await asyncio.to_thread(verify, made.store)
+        assert [(one.kind.value, one.name) for one in found.findings if is_fault(one)] == [
+            ("missing", name),
+            ("missing", f"t-{partition.index}"),
+        ]
 
 
 def test_objects_stay_some_minutes_longer_than_a_restore_goes_back():
