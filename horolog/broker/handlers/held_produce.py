@@ -39,6 +39,8 @@ class HeldProduce:
         """`passing` has the partitions that pass; a collection that is False when there are none."""
         self._passing = passing
         self._held: dict[ClientConnection, deque[_Held]] = {}
+        self.has_held = False
+        """Whether there was ever a request to hold back."""
 
     def __repr__(self) -> str:
         return f"<HeldProduce of {len(self._held)} connections>"
@@ -64,6 +66,7 @@ class HeldProduce:
         connection = context.connection
         if connection not in self._held and not self._waits(broker.cluster, request[3]):
             return handle(broker, request, context)
+        self.has_held = True
         held = _Held(handle, broker, request, context)
         self._held.setdefault(connection, deque()).append(held)
         context.on_abandoned = partial(self._drop, connection, held)

@@ -6,6 +6,7 @@
 - A topic named twice in one request is answered once, with the partitions of both; a partition named twice counts once, the
   last one. Both as real brokers do.
 - The error message is null except for records that are refused one by one and for batches outside of their transaction.
+- v10+ names the leader of a partition that another broker leads, and where it is (KIP-951).
 - v13+ names topics by id.
 - Batches of a transaction have to belong to one: see `transactional_produce`.
 
@@ -19,6 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
+from horolog.broker.cluster.placement import Endpoint, endpoint_of
 from horolog.broker.commit.safety import Failures, NotSafe
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
@@ -35,6 +37,7 @@ ACKS_ALL: Final = -1
 LAST_VERSION_WITH_NAMES: Final = 12
 LAST_VERSION_WITH_OLD_FORMATS: Final = 2
 FIRST_VERSION_WITH_STORAGE_ERROR: Final = 4
+FIRST_VERSION_WITH_LEADERS: Final = 10
 
 REFUSED_RECORDS: Final = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 """Refusals of records, not of a batch or of the partition: Kafka sends an error message for these only."""
@@ -48,8 +51,10 @@ TopicData = tuple[str, bytes, list[PartitionData]]
 ProduceRequest = tuple[str | None, int, int, list[TopicData]]
 """Transactional id, acks, timeout, topics."""
 
-PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str | None, None]
-"""Number, error code, base offset, append time, log start; records refused one by one, the text, and no other leader."""
+Leader = tuple[int, int]
+"""Its node and its epoch."""
+PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str | None, Leader | None]
+"""Number, error code, base offset, append time, log start; records refused one by one, the text, and the leader if it is another."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 
 REFUSED_WITHOUT_ANSWER: Final = (
@@ -60,7 +65,7 @@ REFUSED_WITHOUT_ANSWER: Final = (
 class Produced:
     """A request whose records are appended but not yet written: the committer finishes it."""
 
-    __slots__ = ("acks", "answers", "context", "durable", "partitions", "timeout_ms")
+    __slots__ = ("acks", "answers", "context", "durable", "leaders", "partitions", "timeout_ms")
 
     def __init__(self, context: RequestContext, acks: int, timeout_ms: int) -> None:
         self.context = context
@@ -68,6 +73,7 @@ class Produced:
         self.timeout_ms = timeout_ms
         self.answers: list[TopicAnswer] = []
         self.partitions: list[Partition] = []  # one for each answer without an error, in their order
+        self.leaders: list[Endpoint] = []  # of partitions that others lead
         self.durable = False
 
     def __repr__(self) -> str:
@@ -77,7 +83,7 @@ class Produced:
         """Make the answer; the committer notifies the conversation, once for all of its requests."""
         if failures:
             self._refuse_failed(failures)
-        _set_answer(self.context, self.acks, self.answers)
+        _set_answer(self.context, self.acks, self.answers, self.leaders)
         return self.context.connection
 
     def _refuse_failed(self, failures: Failures) -> None:
@@ -149,7 +155,7 @@ def _serve(
         for index, records in sets if len(sets) == 1 else dict(sets).items():
             place = led.get((key, index)) or _find(broker, key, index)
             if not isinstance(place, Partition):
-                answers.append(_refusal(index, place))
+                answers.append(_not_found(broker, produced, key, index, place))
                 continue
             answer = _append(place, index, records, version, now_ms, refused)
             answers.append(answer)
@@ -159,7 +165,7 @@ def _serve(
                     produced.durable = True
         produced.answers.append((name, topic_id, answers))
     if not partitions:
-        _answer(context, acks, produced.answers)
+        _answer(context, acks, produced.answers, produced.leaders)
         return
     if acks == ACKS_ALL and broker.settings.horolog_acks_all_sync:
         produced.durable = True
@@ -265,13 +271,34 @@ def _append(
     return index, 0, base_offset, append_time, log_start, (), None, None
 
 
-def _refusal(index: int, code: ErrorCode, log_start: int = -1, *, message: str | None = None) -> PartitionAnswer:
-    return index, code, -1, -1, log_start, (), message, None
+def _refusal(
+    index: int, code: ErrorCode, log_start: int = -1, *, message: str | None = None, leader: Leader | None = None
+) -> PartitionAnswer:
+    return index, code, -1, -1, log_start, (), message, leader
 
 
-def _set_answer(context: RequestContext, acks: int, answers: Sequence[TopicAnswer]) -> None:
+def _not_found(
+    broker: BrokerView, produced: Produced, key: str | bytes, index: int, code: ErrorCode
+) -> PartitionAnswer:
+    """The refusal of a partition that is not here. If another broker leads it, the client learns which one, and where that is."""
+    if code != ErrorCode.NOT_LEADER_OR_FOLLOWER or produced.context.version < FIRST_VERSION_WITH_LEADERS:
+        return _refusal(index, code)
+    cluster, placement = broker.cluster, broker.placement
+    topic = cluster.by_id[key] if isinstance(key, bytes) else cluster.topics[key]
+    node, epoch = placement.lead(topic.id, index)
+    found = None if node == placement.me else endpoint_of(placement, node, produced.context.listener)
+    if found is None:
+        return _refusal(index, code)
+    if found not in produced.leaders:
+        produced.leaders.append(found)
+    return _refusal(index, code, leader=(node, epoch))
+
+
+def _set_answer(
+    context: RequestContext, acks: int, answers: Sequence[TopicAnswer], leaders: Sequence[Endpoint] = ()
+) -> None:
     if acks != ACKS_NONE:
-        context.set_response((answers, NO_THROTTLING_MS, ()))
+        context.set_response((answers, NO_THROTTLING_MS, leaders))
         return
     if any(answer[1] for _, _, partitions in answers for answer in partitions):
         context.connection.answered()  # earlier answers still leave
@@ -279,6 +306,8 @@ def _set_answer(context: RequestContext, acks: int, answers: Sequence[TopicAnswe
     context.set_no_response()
 
 
-def _answer(context: RequestContext, acks: int, answers: Sequence[TopicAnswer]) -> None:
-    _set_answer(context, acks, answers)
+def _answer(
+    context: RequestContext, acks: int, answers: Sequence[TopicAnswer], leaders: Sequence[Endpoint] = ()
+) -> None:
+    _set_answer(context, acks, answers, leaders)
     context.connection.answered()

@@ -86,6 +86,8 @@ HISTORY_MARGIN_MS = 300_000
 """A restore reads marks and manifests that were made some minutes before its moment."""
 TAILS_WITHIN_S = 2.0
 """How long partitions wait for their move until segments cover what the next leader would copy while clients wait."""
+PARTING_S = 0.2
+"""How long a broker that has left still says who leads now: producers that waited for that ask it for Metadata."""
 SEGMENT_READERS = 2
 REMOVES_WITHIN_S = 2.0
 """How long a broker that has left removes the small objects that it has merged."""
@@ -167,6 +169,7 @@ class OverStore:
         self._watch: MembersWatch
         self._log_side: BucketLog
         self._handing: Handing
+        self._held: HeldProduce
         self._balancing: asyncio.TimerHandle
         self._segment_readers = ThreadPoolExecutor(SEGMENT_READERS, "segments")
         """Apart from the threads in which the broker syncs: a sync may take seconds."""
@@ -279,9 +282,9 @@ class OverStore:
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
-        held = HeldProduce(passing.places)
-        passing.changed = held.look
-        gate = held.gate(holding(self._cluster.is_opening, broker.dispatcher.gate))
+        self._held = HeldProduce(passing.places)
+        passing.changed = self._held.look
+        gate = self._held.gate(holding(self._cluster.is_opening, broker.dispatcher.gate))
         broker.dispatcher.go_by(leased(self._lease, gate))
 
     def _selector(self, broker: app.Broker) -> RackAwareSelector:
@@ -337,7 +340,8 @@ class OverStore:
             if not self.is_fenced:
                 await _awaited(self._handing.leave)
                 self._has_left = True
-                await _awaited(partial(_removed, self._log_side))
+                parting_s = PARTING_S if self._held.has_held else 0.0
+                await asyncio.gather(_awaited(partial(_removed, self._log_side)), asyncio.sleep(parting_s))
         finally:
             self._log_side.stop(is_fenced=self.is_fenced)
             self._segment_readers.shutdown(cancel_futures=True)

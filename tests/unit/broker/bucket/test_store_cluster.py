@@ -198,3 +198,52 @@ def test_the_heir_of_a_partition_coordinates_what_it_keeps_while_it_opens_it():
     assert (True, NO_NODE, heir) in seen
     assert seen[-1] == (False, heir, heir)
     assert {coordinator for opening, _, coordinator in seen if not opening} <= {giver, heir}
+
+
+def test_a_partition_passes_from_its_leader_to_its_heir():
+    """The leader knows when the others know the heir, and the heir when it serves the partition."""
+    crew = BucketCrew(1, 2)
+    (topic,) = create(crew)
+    assert not crew[1].passing.places
+    assert not crew[2].passing.places
+    (giver,) = crew.served("t")[0]
+    heir = 3 - giver
+    place = topic.id, 0
+    run(crew.brokers[giver].handing.give({place: Lead(heir, crew[giver].state.leads[place].epoch + 1)}))
+    seen = []
+    while crew.served("t").get(0) != [heir]:
+        seen.append((place in crew[giver].passing.places, crew[heir].state.leader(*place) == heir))
+        seen.append((place in crew[heir].passing.places, crew[heir].is_opening(place)))
+        crew.run_for(0.01)
+    assert set(seen[::2]) >= {(True, False), (False, True)}
+    assert (False, False) not in seen[::2], "it passes until the heir knows"
+    assert set(seen[1::2]) == {(False, False), (True, True)}
+    assert not crew[giver].passing.places
+    assert not crew[heir].passing.places
+
+
+def test_a_partition_of_a_fenced_leader_does_not_pass():
+    """Its heir waits for the lease."""
+    crew = BucketCrew(1, 2)
+    create(crew)
+    (dead,) = crew.served("t")[0]
+    crew.brokers[dead].kill()
+    opening = set()
+    while not opening or crew[3 - dead].opening_count:
+        crew.run_for(0.05)
+        opening |= {place for place in crew[3 - dead].state.leads if crew[3 - dead].is_opening(place)}
+        assert not crew[3 - dead].passing.places
+    assert len(opening) == 2
+
+
+def test_the_partitions_of_a_broker_that_leaves_pass_until_the_others_know():
+    crew = BucketCrew(1, 2)
+    create(crew)
+    mine = set(crew[1].state.led_by(1))
+    crew.brokers[1].watch.end()
+    run(crew.brokers[1].handing.leave())
+    assert crew[1].passing.places.keys() == mine
+    while crew[1].passing.places:
+        assert crew[2].state.leader(*min(mine)) != 2 or crew[2].is_opening(min(mine))
+        crew.run_for(0.01)
+    assert crew[2].state.led_by(1) == []

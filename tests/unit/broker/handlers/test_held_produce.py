@@ -67,6 +67,7 @@ def test_a_request_waits_until_its_partitions_have_passed(named):
     broker.end()
     assert broker.handled == ["a"]
     assert repr(broker.held) == "<HeldProduce of 0 connections>"
+    assert broker.held.has_held
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_other_partitions_do_not_wait(named):
     broker = Broker()
     broker.send("a", 0 if not named else 1, peer=Peer(), **named)
     assert broker.handled == ["a"]
+    assert not broker.held.has_held
 
 
 def test_later_requests_of_the_connection_wait_behind_it_and_others_do_not():

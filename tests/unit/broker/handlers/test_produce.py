@@ -7,11 +7,19 @@ import asyncio
 import pytest
 
 from horolog.broker.base.metrics import Metrics
+from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.placement import NOBODY, Endpoint
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import NotSafe
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import ListGroupsRequest
-from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from tests.support import raw_records as raw
 from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker
@@ -345,3 +353,39 @@ async def test_a_request_in_a_transaction_is_served_as_far_as_its_batches_belong
         served, refused, unknown = all_codes(answer)
         assert (served, unknown) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         assert refused not in {0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.parametrize("version", [9, 10, 12, 13])
+async def test_a_producer_learns_who_leads_a_partition_that_is_not_here(version: int) -> None:
+    """KIP-951: it need not ask for Metadata, and Java's does not pause."""
+    async with MemoryBroker() as memory:
+        topic = memory.topic(partitions=4)
+        placement = memory.broker.placement
+        for index in (1, 2, 3):
+            topic.put(index, None)
+        leads = {1: Lead(2, 4), 2: Lead(2, 5), 3: NOBODY}
+        placement.lead = lambda topic_id, index: leads[index]
+        placement.brokers = lambda listener: [Endpoint(1, "one", 9001), Endpoint(2, listener, 9002, "b")]
+        name = topic.name if version <= 12 else topic.id
+        response = await memory.connect().ask(request(*((name, index, V2) for index in range(4))), version)
+        answers = {one.index: one for of in response.responses for one in of.partition_responses}
+        refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert [answers[index].error_code for index in range(4)] == [0, refused, refused, refused]
+        named = [answers[index].current_leader for index in range(4)]
+        if version < 10:
+            assert (named, response.node_endpoints) == ([None] * 4, [])
+        else:
+            assert named == [
+                None if one is None else LeaderIdAndEpoch(leader_id=2, leader_epoch=one) for one in (None, 4, 5, None)
+            ]
+            assert response.node_endpoints == [NodeEndpoint(node_id=2, host="PLAINTEXT", port=9002, rack="b")]
+
+
+async def test_a_producer_is_not_sent_to_a_broker_that_opens_a_partition_itself() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        topic.put(0, None)
+        memory.broker.placement.lead = lambda topic_id, index: Lead(memory.broker.placement.me, 4)
+        response = await memory.connect().ask(request((topic.name, 0, V2)), 12)
+        assert only(response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (only(response).current_leader, response.node_endpoints) == (None, [])

@@ -153,6 +153,22 @@ async def test_only_a_broker_that_has_left_waits_for_what_it_has_taken(tmp_path,
         await broker.stop()
 
 
+async def test_a_broker_whose_producers_have_waited_says_for_a_while_who_leads_now(tmp_path, monkeypatch):
+    monkeypatch.setattr(over_store, "PARTING_S", 60.0)
+    async with brokers(tmp_path, 1, 2) as made:
+        await made.create()
+        over, broker = made.running.pop(2)
+        over._held.has_held = True
+        leaving = asyncio.ensure_future(over.leave())
+        await until(lambda: over._has_left)
+        assert not leaving.done()
+        leaving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await leaving
+        assert over._log_side.writer is None
+        await broker.stop()
+
+
 async def test_an_idle_broker_asks_the_store_only_as_often_as_its_lease_needs(tmp_path, monkeypatch):
     asked = []
     async with brokers(tmp_path, 1) as made:
