@@ -78,13 +78,20 @@ class StoredManifests:
 
 
 async def readable(segments: SegmentsInBucket, opening: Opening, known: Covered = NOTHING) -> Covered | None:
-    """None if the newest manifest cannot be read, which is logged: without it the start of the log is not known."""
+    """None if the newest manifest cannot be read, or a later leader has made it, which is logged.
+
+    Without it the start of the log is not known; and the journal says soon that this broker does not lead the partition any more.
+    """
+    name = f"{opening.topic}-{opening.partition}"
     try:
-        return await segments.newest(opening, known)
+        found = await segments.newest(opening, known)
     except FormatError as error:
-        name = f"{opening.topic}-{opening.partition}"
         log.error("%s is not opened, since its newest manifest cannot be read: %s", name, error)
         return None
+    if found.manifest is not None and found.manifest.epoch > opening.epoch:
+        log.warning("%s is led elsewhere, in epoch %s", name, found.manifest.epoch)
+        return None
+    return found
 
 
 async def paged(store: StoreAccess, found: Manifest, which: Sequence[Page] | None = None) -> list[BucketSegment]:

@@ -637,3 +637,17 @@ def test_manifests_of_a_deleted_topic_stay_for_a_restore_and_go_before_its_segme
     ]
     side.loop.advance(20)
     assert [one for one in store.objects if one.startswith(("manifest/", "data/"))] == []
+
+
+def test_a_partition_that_a_later_leader_has_moved_on_with_is_not_opened(store, side, caplog):
+    """The entry may not be read here yet when the later leader has uploaded segments."""
+    side.log.begin(ONE)
+    put_object(store, Wal(9, 9), 0, run_at(0, 0))
+    put_manifest(store, 0, 3, 0)
+    place = side.open((0, Wal(9, 9), 1), (2, ONE))
+    side.loop.advance(2 * MANIFEST_RETRY_S)
+    assert side.opened == []
+    assert "t-0 is led elsewhere, in epoch 3" in caplog.text
+    side.log.give_up(place)
+    side.loop.advance(2 * MANIFEST_RETRY_S)
+    assert side.opened == []
