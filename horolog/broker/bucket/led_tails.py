@@ -27,6 +27,8 @@ CLOSED_AT_ONCE = 20
 """Closing a segment writes to the disk."""
 LONG_BYTES = 1 << 20
 """A tail of so many bytes is covered before its partition moves."""
+MOST_MOVING = 100
+"""No more can be uploaded while their move waits."""
 MOVING_AT_ONCE = 4
 """So many segments of partitions that move are uploaded at a time."""
 LOOKED_AT_EVERY_S = 0.02
@@ -87,13 +89,15 @@ class LedTails:
     async def shorten(self, places: Iterable[Place], within_s: float) -> None:
         """Have segments cover the long tails of partitions that will move, within so many seconds. Clients are served meanwhile."""
         until_s = self._now() + within_s
-        long = {
-            place: one for place in places if (one := self._led.get(place)) is not None and self._is_long(place, one)
-        }
-        ends = {place: one.written_end for place, one in long.items()}
+        found = ((place, self._led[place]) for place in places if place in self._led)
+        long = dict(islice((one for one in found if self._is_long(*one)), MOST_MOVING))
         uploader, covered_end = self._segments.uploader, self._segments.manifests.covered_end
-        for one in long.values():
+        ends: dict[Place, int] = {}
+        for place, one in long.items():
             uploader.close(one)
+            ends[place] = one.written_end
+            if len(ends) % CLOSED_AT_ONCE == 0:
+                await self._pause(0)
         await self._until(until_s, long, lambda place: long[place].high_watermark >= ends[place])
         uploader.at_once = MOVING_AT_ONCE
         uploader.look()

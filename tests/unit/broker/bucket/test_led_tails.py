@@ -173,3 +173,25 @@ def test_what_is_on_its_way_to_the_store_is_covered_as_well(store):
     assert len(ended) == 1
     assert moving.side.log.of_bucket.manifests.covered_end(partition) == 2
     assert moving.covered == [{moving.places[0]: 1}]
+
+
+def test_of_many_partitions_some_are_covered_a_few_at_a_time(store, monkeypatch):
+    monkeypatch.setattr(led_tails, "CLOSED_AT_ONCE", 2)
+    monkeypatch.setattr(led_tails, "MOST_MOVING", 5)
+    moving = Moving(store, partitions=7)
+    closed = []
+    monkeypatch.setattr(moving.side.log.of_bucket.uploader, "close", closed.append)
+    moving.shorten()
+    assert len(closed) == 2
+    moving.side.loop.advance()
+    assert len(closed) == 5
+
+
+def test_records_that_arrive_behind_a_closed_segment_are_not_waited_for(store, monkeypatch):
+    monkeypatch.setattr(led_tails, "CLOSED_AT_ONCE", 1)
+    moving = Moving(store, partitions=2)
+    ended = moving.shorten()
+    append(moving.side.opened[0], 7)
+    moving.side.loop.advance(0.1)
+    assert len(ended) == 1
+    assert list(moving.covered[0]) == moving.places
