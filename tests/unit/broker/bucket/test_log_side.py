@@ -237,7 +237,7 @@ def test_files_that_cannot_be_removed_are_left_to_the_next_opening(store, side, 
     side.loop.advance()
     side.logs.resources.storage.fail("rename")
     side.log.give_up(place)
-    assert "they go when this broker leads it again" in caplog.text
+    assert "the broker removes them when it leads the partition again" in caplog.text
     side.open((3, TWO))
     side.loop.advance()
     assert side.opened[-1].leader_epoch == 3

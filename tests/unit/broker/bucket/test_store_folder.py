@@ -31,7 +31,7 @@ def test_a_folder_goes_with_one_store(storage):
         refuse_another(storage, "/a", "cluster", has_partitions=True)
     claim(storage, "/a", USE)
     refuse_another(storage, "/a", "cluster", has_partitions=True)
-    with pytest.raises(FolderOfAnother, match="of cluster cluster, and this is other"):
+    with pytest.raises(FolderOfAnother, match="of cluster cluster, not other"):
         refuse_another(storage, "/a", "other", has_partitions=False)
 
 
