@@ -29,13 +29,8 @@ class Tick(NamedTuple):
         return max(0.0, self.late_s - self.ran_s - self.queued_s)
 
 
-def watch(loop: asyncio.AbstractEventLoop, path: Path) -> None:
-    """Write the ticks of the loop that runs in this thread to a file, from now on."""
-    LoopProbe(loop, path).begin()
-
-
 class LoopProbe:
-    """See the module's docstring."""
+    """Writes the ticks of the loop that runs in this thread to a file."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, path: Path) -> None:
         self._loop = loop
@@ -49,12 +44,17 @@ class LoopProbe:
         self._due_s = time.monotonic() + EVERY_S
         self._loop.call_later(EVERY_S, self._tick)
 
+    def end(self) -> None:
+        self._times.close()
+
     def _ran_and_queued(self) -> tuple[int, int]:
         self._times.seek(0)
         ran, queued, _ = self._times.read().split()
         return int(ran), int(queued)
 
     def _tick(self) -> None:
+        if self._times.closed:
+            return
         now, (ran, queued) = time.monotonic(), self._ran_and_queued()
         before, self._before = self._before, (ran, queued)
         self._lines.append(f"{now} {now - self._due_s} {(ran - before[0]) / 1e9} {(queued - before[1]) / 1e9}\n")

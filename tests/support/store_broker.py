@@ -14,7 +14,7 @@ from horolog.broker.server.over_store import use_of
 from horolog.broker.server.store_run import Store, run
 from horolog.stores.addresses import ways_to
 from horolog.stores.opening import open_store
-from tests.support import loop_probe
+from tests.support.loop_probe import LoopProbe
 
 SHIPPING = ShippingLimits(int(os.environ.get("HOROLOG_TEST_FLUSH_MS", "10")), 4 * 1024 * 1024, 64 * 1024 * 1024)
 
@@ -24,7 +24,7 @@ PROBE = os.environ.get("HOROLOG_TEST_PROBE", "")
 class Printing:
     def ready(self, _):
         if PROBE:
-            loop_probe.watch(asyncio.get_running_loop(), Path(PROBE))
+            LoopProbe(asyncio.get_running_loop(), Path(PROBE)).begin()
         print("ready", flush=True)
 
     def stopping(self):
