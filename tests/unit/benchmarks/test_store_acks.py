@@ -1,4 +1,4 @@
-"""What is said of acknowledgements beside readers, and the probe in the event loop that it comes from."""
+"""Figures of acknowledgements beside readers, and the probe in the event loop that they come from."""
 
 import asyncio
 from pathlib import Path
