@@ -104,7 +104,7 @@ def test_a_write_that_was_cut_short_is_no_damage(cut):
     state = Disk(**{SEGMENT: log(FIRST) + log(SECOND, first=len(FIRST))[:-cut]}).state()
     assert set(state.topics) == {"a"}
     assert state.is_whole
-    assert "not written to their end" in state.notes[0]
+    assert "are an incomplete write" in state.notes[0]
 
 
 def test_zeros_at_the_end_are_no_damage_and_a_whole_batch_that_is_wrong_is():

@@ -106,4 +106,4 @@ def test_offsets_that_are_not_there_are_reported(made):
     moment = made.round().moment
     moment.partitions[0] = restoring.replace(moment.partitions[0], end_offset=99)
     (finding,) = made.restored(moment)[0].findings
-    assert (finding.name, "0 to 99 were" in finding.reason) == ("events-0", True)
+    assert (finding.name, "instead of 0 to 99" in finding.reason) == ("events-0", True)

@@ -111,7 +111,7 @@ class TestTopicsOnRecord:
         with caplog.at_level(logging.WARNING):
             start, _ = machine.start()
         assert ends(start) == [0, 2, 0]
-        assert "partitions [0, 2] have no folder" in caplog.text
+        assert "partitions without a folder start empty: 0, 2" in caplog.text
         assert [one.topic_id for one in start.topics["t"].led_here] == [ID] * 3
 
     def test_have_as_many_partitions_as_there_are_folders(self, machine):
@@ -210,7 +210,7 @@ class TestTopicsThatAreNotOnRecord:
         machine.folder("t-0", ID)
         with caplog.at_level(logging.WARNING):
             machine.start()
-        assert "is missing: found 1 topics by their folders" in caplog.text
+        assert "is missing: found 1 topic by their folders" in caplog.text
 
 
 def test_a_damaged_record_is_told_and_written_anew(machine, caplog):
@@ -292,7 +292,7 @@ class TestRulesOnRecord:
         with caplog.at_level(logging.WARNING):
             start, state = machine.start(horolog_lost_rules_accept=True)
         assert (list(state.rules), start.is_news) == ([LIST.id], True)
-        assert "1 or more rules (users, access lists, quotas) cannot be read: using the others" in caplog.text
+        assert "1 or more rules (users, access lists, quotas) cannot be read: continuing with the others" in caplog.text
 
 
 def test_settings_changed_while_running_count_before_any_partition_is_opened(machine, caplog):

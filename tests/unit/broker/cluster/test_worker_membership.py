@@ -451,7 +451,7 @@ class TestLostRules:
         crew.set(horolog_lost_rules_accept=True)
         known = [rule.id for rule in RULES[:2]]
         crew.start()
-        assert "using the others" in caplog.text
+        assert "continuing with the others" in caplog.text
         assert [list(one.state.rules) for one in crew.clusters.values()] == [known] * 2
         crew.stop()
         crew.set(horolog_lost_rules_accept=False)

@@ -137,7 +137,7 @@ def test_events_wait_while_the_topic_cannot_be_made(
     place.a_second()
     assert len(made) == 1, "it is asked for once at a time"
     made.pop()[1]([ClusterError(code, "no")])
-    assert ("could not be made: no" in caplog.text) is is_told
+    assert ("could not be created: no" in caplog.text) is is_told
     monkeypatch.setattr(cluster, "create_topics", create)
     place.a_second()
     assert place.kept() == [b"1", b"2"]
