@@ -180,8 +180,9 @@ def measure_loads(run: Run) -> None:
         for number in range(run.plan.rounds):
             _measure_round(run, number, started if number % 2 == 0 else started[::-1])
         _keep_resident(run, started, "loaded_mib")
-        time.sleep(run.plan.rest_seconds)
-        _keep_resident(run, started, "rested_mib")
+        if run.plan.rest_seconds:
+            time.sleep(run.plan.rest_seconds)
+            _keep_resident(run, started, "rested_mib")
     finally:
         for broker in started:
             broker.stop()

@@ -151,7 +151,7 @@ def test_what_would_lose_or_repeat_records_is_refused(spark, mirrored, session_b
     bounded = made(session_broker, unique("bounded"), 1)
     feed(session_broker, bounded, [(0, None, b"old", [], BASE_MS)])
     made(other, bounded, 1, message__timestamp__before__max__ms=3_600_000)
-    assert "would be refused" in mirrored(bounded, "--force", code=1).err
+    assert "would refuse 1 record" in mirrored(bounded, "--force", code=1).err
     assert content(other, bounded) == {0: []}
 
     filled = made(session_broker, unique("filled"), 1)
