@@ -1,6 +1,6 @@
 """The loads that are compared, in one table with their targets beside a Kafka release."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ALL_KAFKA = ("4.3.1", "3.9.2", "0.10.2.2")
 OLD_KAFKA = ("3.9.2", "0.10.2.2")  # Kafka 4 no longer serves Produce v2
@@ -248,13 +248,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
         quick=False,
     ),
-    Scenario(
-        "raw-headers",
-        "1000 x 100 B batches with 3 headers a record, 2 connections x 4 in flight",
-        ("raw", "--records", "1000", "--headers", "3", "--connections", "2", "--in-flight", "4"),
-        _beside(1.5, 0.4),
-        quick=False,
-    ),
+    replace(_batches("raw-headers", "1000 x 100 B batches with 3 headers a record", "--headers", "3"), quick=False),
     Scenario(
         "half-load",
         "500 batches/s of 1000 x 100 B while 2 consumers read 3,000,000 records from their start",

@@ -1,4 +1,4 @@
-"""Partitions pass for a moment, and no longer; whoever waits for them hears of each end once."""
+"""Partitions pass for a moment, and no longer; callers that wait for them hear of each end once."""
 
 from horolog.broker.bucket.passing import HOLDS_S, Passing
 from tests.support.simulated_store import Schedule
