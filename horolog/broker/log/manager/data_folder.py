@@ -8,6 +8,7 @@ is removed. If one partition cannot be opened, only that one is offline, with th
 Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs to one thread.
 """
 
+import errno
 import logging
 import re
 import uuid
@@ -239,16 +240,31 @@ class DataFolder:
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, resources: Resources
     ) -> Partition:
         """Create an empty partition, which the caller has recorded. If that fails, its beginnings are removed."""
-        place = place_in(self.path, (topic, index))
-        self.checkpoints.make_room_for((topic, index))
+        key = topic, index
+        place = place_in(self.path, key)
+        self.checkpoints.make_room_for(key)
+        if self._storage.exists(place.directory):
+            self._remove_what_a_deletion_left(key)
         try:
             partition = create_partition(place, topic_id, config, resources, self._clock.wall_ms())
         except StorageFault as fault:
             _forget_folder(self._storage, place.directory)
             self.fault = str(fault)
             raise
-        self.partitions[topic, index] = partition
+        self.partitions[key] = partition
         return partition
+
+    def _remove_what_a_deletion_left(self, key: TopicPartition) -> None:
+        """Rename the folder of a deleted partition, which the disk refused before. Raises StorageFault, and keeps a folder that is not ours."""
+        directory = place_in(self.path, key).directory
+        left = self.partitions.get(key)
+        if left is None or not left.condition.is_deleted:
+            raise StorageFault(
+                f"{directory} already exists, and was not made by this broker: move it elsewhere first",
+                path=directory,
+                code=errno.EEXIST,
+            )
+        doom(self._storage, directory)
 
     def unmade(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, reason: str, resources: Resources
@@ -273,7 +289,10 @@ class DataFolder:
         return unmade is not None and unmade.partition is partition and not self.holds(key)
 
     def delete(self, partition: Partition) -> None:
-        """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`."""
+        """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`.
+
+        Raises StorageFault. A partition whose folder could be renamed is gone even then, but a power cut may bring its folder back.
+        """
         key = partition.topic, partition.index
         if self._is_unmade(partition):
             partition.condition.delete()
@@ -286,6 +305,7 @@ class DataFolder:
             self.checkpoints.forget_cleaned(partition)
         delay_ms = partition.config.file_delete_delay_ms
         self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
+        self._storage.sync_dir(self.path)
 
     # -- periodic work
 

@@ -187,8 +187,12 @@ class LogManager:
         if key in self._away:
             self.forget(partition)
             raise StorageFault(f"{partition!r}: its data folder is unavailable", path=partition.directory)
-        self.folders.of(partition).delete(partition)
-        self.partitions.pop(key, None)
+        folder = self.folders.of(partition)
+        try:
+            folder.delete(partition)
+        finally:
+            if key not in folder.partitions:
+                self.partitions.pop(key, None)
 
     def forget(self, partition: Partition) -> None:
         """Stop serving the partition; its files stay, and another worker that shares them may open it."""

@@ -5,7 +5,7 @@ An unused partition costs nothing: its empty segment is sealed without a sync.
 
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition.partition import Partition
-from horolog.broker.log.storage import StorageFault, parent_of
+from horolog.broker.log.storage import StorageFault
 
 
 def close(partition: Partition) -> None:
@@ -53,12 +53,10 @@ def close_files(partition: Partition) -> None:
 
 
 def delete(partition: Partition, aside: str) -> None:
-    """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
+    """Rename the folder to `aside`: the partition is gone, its files follow later. The caller syncs the parent folder."""
     for segment in partition.segments:
         segment.removed = True
     partition.condition.delete()
     close_files(partition)
     partition.doomed.forget()
-    storage = partition.folder.storage
-    storage.rename(partition.directory, aside)
-    storage.sync_dir(parent_of(aside))
+    partition.folder.storage.rename(partition.directory, aside)

@@ -259,36 +259,7 @@ def test_foreign_names_are_left_alone(machine):
     assert {"notes", "t-x", "lost+found", "file-0"} <= set(machine.storage.list_dir("/srv/data"))
 
 
-# Deletion and retention
-
-
-def test_a_deleted_partition_is_gone_at_once_and_its_files_later(machine):
-    logs = machine.start()
-    config = small_config(file_delete_delay_ms=5000)
-    append(logs.create("t", 0, config, TOPIC_ID))
-    logs.delete(logs.partitions["t", 0])
-    assert logs.partitions == {}
-    (aside,) = [name for name in machine.storage.list_dir("/srv/data") if name.startswith("t-0.")]
-    assert aside.endswith("-delete")
-    machine.storage.crash()
-    assert machine.storage.is_dir(f"/srv/data/{aside}")
-    assert not machine.storage.exists("/srv/data/t-0")
-    assert logs.removal_jobs(NOW_MS + 4999) == []
-    for job in logs.removal_jobs(NOW_MS + 5000):
-        job()
-    assert not machine.storage.exists(f"/srv/data/{aside}")
-
-
-def test_what_a_deletion_left_is_removed_after_a_restart(machine):
-    logs = machine.start()
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-    logs.delete(logs.partitions["t", 0])
-    logs.abandon()
-    again = machine.start()
-    assert again.partitions == {}
-    for job in again.removal_jobs(NOW_MS):
-        job()
-    assert not [name for name in machine.storage.list_dir("/srv/data") if name.endswith("-delete")]
+# Retention
 
 
 def test_retention_says_whose_start_has_moved(machine):
