@@ -203,7 +203,7 @@ def header_fields(frame: Buffer) -> HeaderFields:
         if position > size:
             if flexible is None:
                 return api_key, version, correlation_id, None, CLIENT_ID_START
-            raise DecodeError(f"the client id claims {length} bytes of the {size - CLIENT_ID_START} that are left")
+            raise DecodeError(f"the client id claims {length} bytes, but {size - CLIENT_ID_START} are left")
         client_id = str(frame[CLIENT_ID_START:position], "utf-8", "replace")  # a label for logs, no more
     if flexible:
         if position >= size:

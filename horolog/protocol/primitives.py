@@ -119,9 +119,9 @@ def skip_tags(data: Buffer, position: int, count: int, limit: int, tags_left: in
 def check_tag_count(count: int, left: int, tags_left: int) -> int:
     """How many tags the message may have after these."""
     if count * 2 > left:
-        raise DecodeError(f"{count} tags do not fit into the {left} bytes that are left")
+        raise DecodeError(f"{count} tags do not fit into the remaining {left} bytes")
     if count > tags_left:
-        raise DecodeError(f"{count} tags where the message may have {tags_left} more")
+        raise DecodeError(f"{count} tags, but the message may have only {tags_left} more")
     return tags_left - count
 
 
@@ -130,7 +130,7 @@ def read_tag(data: Buffer, position: int, limit: int) -> tuple[int, int, int]:
     number, position = decode_unsigned_varint(data, position)
     size, position = decode_unsigned_varint(data, position)
     if size > limit - position:
-        raise DecodeError(f"tag {number} claims {size} bytes of the {limit - position} that are left")
+        raise DecodeError(f"tag {number} claims {size} bytes, but {limit - position} are left")
     return number, position, position + size
 
 

@@ -17,7 +17,7 @@ def parse_uuid(text: str) -> bytes:
     try:
         value = b64decode(f"{text}==", altchars="-_", validate=True)
     except ValueError as error:
-        raise ValueError(f"{text[:60]!r} is no id") from error
+        raise ValueError(f"{text[:60]!r} is not an id") from error
     if len(value) != UUID_BYTES:
-        raise ValueError(f"{text[:60]!r} is no id of {UUID_BYTES} bytes")
+        raise ValueError(f"{text[:60]!r} is not an id of {UUID_BYTES} bytes")
     return value

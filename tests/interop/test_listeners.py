@@ -88,6 +88,6 @@ def test_a_properties_file_of_kafka_0_10_says_where_to_listen_and_what_to_tell(t
         admin = AdminClient({"bootstrap.servers": broker.address})
         (found,) = admin.list_topics(timeout=10).brokers.values()
         assert (found.host, found.port) == ("localhost", port)
-        assert "host.name and port of Kafka 0.10 is used; Kafka 3 and newer want listeners=" in broker.log()
+        assert "host.name and port of Kafka 0.10 is used; set listeners=" in broker.log()
     finally:
         broker.kill()

@@ -121,7 +121,9 @@ class PlainProduce:
             self.answer()
 
         wants_sync = self.request.acks == -1 and self.broker.settings.horolog_acks_all_sync
-        durable = wants_sync or any(one.flush_is_due for one in appended.values())
+        durable = wants_sync or any(
+            one.durability.is_due_at(one.log_end_offset, one.config.flush_messages) for one in appended.values()
+        )
         self.broker.committer.submit(InternalCommit(list(appended.values()), written, durable=durable))
 
     def append(

@@ -127,7 +127,7 @@ class LedSegments:
         try:
             again_s = await self._removed(partition, before_ms)
         except FormatError as error:
-            log.error("%r: nothing is swept, since a manifest of it cannot be read: %s", partition, error)
+            log.error("%s: nothing is swept, since a manifest of it cannot be read: %s", partition, error)
             again_s = SWEEPS_EVERY_S
         self._sweeps.append(_Sweep(self._clock.monotonic() + again_s, partition))
         self._is_sweeping = False
@@ -147,12 +147,12 @@ class LedSegments:
             self.manifests.claim(partition)
             return TRIES_AGAIN_S
         if going:
-            log.info("%r: removed %s that nothing refers to", partition, counted(len(going), "object"))
+            log.info("%s: removed %s that nothing refers to", partition, counted(len(going), "object"))
             await remove_all(self._store, going)
         return SWEEPS_EVERY_S
 
     def _named(self, partition: ShippedPartition, named: Sequence[BucketSegment]) -> None:
-        log.info("%r: the bucket has its segments up to offset %s", partition, named[-1].next_offset)
+        log.info("%s: the bucket has its segments up to offset %s", partition, named[-1].next_offset)
         if not is_whole(partition.topic, partition.config):
             for one in named:
                 self.local.add(partition, one)

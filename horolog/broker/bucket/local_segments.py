@@ -57,4 +57,4 @@ class LocalSegments:
         try:
             partition.front.take(partition, segment, self._now_ms())
         except StorageFault as fault:  # the disk fails: what lies here is removed at the next start
-            log.error("%r: the local copy of a segment could not be given up: %s", partition, fault)
+            log.error("%s: the local copy of a segment could not be given up: %s", partition, fault)

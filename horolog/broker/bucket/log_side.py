@@ -218,7 +218,7 @@ class BucketLog:
 
     def stop(self, *, is_fenced: bool) -> None:
         if is_fenced:
-            log.warning("%r writes nothing more to the store: its WAL has ended", self)
+            log.warning("this broker writes nothing more to the store: its WAL has ended")
         self._safety.stop()
         self._stop_looking()
         for partition in self._led.values():

@@ -234,10 +234,10 @@ class ManifestKeeper:
         try:
             other = manifest.decode(data)
         except FormatError as error:
-            log.error("%r: its newest manifest cannot be read, so its start cannot move: %s", partition, error)
+            log.error("%s: its newest manifest cannot be read, so its start cannot move: %s", partition, error)
             return False
         if other.epoch > partition.leader_epoch:
-            log.warning("%r: another broker leads it, in epoch %s", partition, other.epoch)
+            log.warning("%s: another broker leads it, in epoch %s", partition, other.epoch)
             return False
         self._go_on_from(partition, kept, other)
         return True
@@ -254,7 +254,7 @@ class ManifestKeeper:
             try:
                 log_start.move(partition, start)
             except StorageFault as fault:  # the local log is a copy
-                log.error("%r: its leader epochs could not be written: %s", partition, fault)
+                log.error("%s: its leader epochs could not be written: %s", partition, fault)
         ready = [one for one in kept.waits if one.offset <= start]
         kept.waits = [one for one in kept.waits if one.offset > start]
         for one in ready:

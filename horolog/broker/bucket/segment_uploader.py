@@ -150,7 +150,7 @@ class SegmentUploader:
             try:
                 partition.roll(self._uploads.clock.wall_ms())
             except StorageFault as fault:
-                log.warning("%r: its segment could not be closed; trying again: %s", partition, fault)
+                log.warning("%s: its segment could not be closed; trying again: %s", partition, fault)
 
     def _begin(self, partition: ShippedPartition, going: _Going) -> None:
         if going.is_under_way or self._under_way >= self.at_once:
@@ -190,7 +190,7 @@ class SegmentUploader:
         if str(content) != going.fault and not due.segment.removed:
             self.failed_count += 1
             going.fault = str(content)
-            log.error("%r: a segment could not be uploaded; trying again: %s", partition, content)
+            log.error("%s: a segment could not be uploaded; trying again: %s", partition, content)
         return None
 
     async def _producers(self, going: _Going, offset: int) -> ProducersAt | None:

@@ -156,5 +156,5 @@ class ShippedPartition(Partition):
             self.have_front(front)
         if self.written_end != written:
             self.condition.go_offline(f"its local log ended at {written} and ends at {self.written_end} now")
-            log.error("%r", self)
+            log.error("%s %s", self, self.condition)
         self.high_watermark = min(shown, self.written_end)

@@ -173,7 +173,7 @@ class ShippedSafety:
             try:
                 partition.write_pending()
             except StorageFault as fault:  # which the next flush reports to the producers
-                log.error("%r: could not write: %s", partition, fault)
+                log.error("%s: could not write: %s", partition, fault)
         self.make_safe(
             partitions, lambda _: done(None if writer is None or writer is not self._writer else writer.safe_end)
         )
@@ -228,7 +228,7 @@ class ShippedSafety:
 
     def _lose(self, partition: ShippedPartition, fault: StorageFault) -> None:
         """The local log has lost records that are not shipped."""
-        log.error("%r: %s", partition, fault)
+        log.error("%s: %s", partition, fault)
         partition.condition.go_offline(str(fault))
         self.drop(partition, fault)
 
@@ -272,7 +272,7 @@ class ShippedSafety:
 
     def learn_fenced(self, fence: Fence | None) -> None:
         """The WAL has ended. The cluster takes the partitions out of service before their producers are answered."""
-        log.error("%r has ended: %s", self._writer, "its name is in use elsewhere" if fence is None else fence)
+        log.error("the WAL of this broker has ended: %s", "its name is in use elsewhere" if fence is None else fence)
         self._forget_writer()
         if self._cluster is not None:
             self._cluster.fenced(fence)

@@ -83,7 +83,7 @@ class StoreJournal(Journal):
         try:
             entries, began = await self._entries_after(after)
         except FormatError as error:
-            log.error("%r: %s", self, error)
+            log.error("the journal in the store cannot be followed any further: %s", error)
             return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
         done(entries)
         self.read(began)
@@ -117,7 +117,7 @@ class StoreJournal(Journal):
             try:
                 found = None if data is None else decode_snapshot(data, number)
             except FormatError as error:
-                log.error("%r: snapshot %s cannot be read: %s", self, number, error)
+                log.error("snapshot %s in the store cannot be read; trying the one before it: %s", number, error)
                 continue
             if found is not None:
                 done(found)

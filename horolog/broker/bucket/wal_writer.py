@@ -124,7 +124,7 @@ class WalWriter:
             found = identify(other, self.wal, number)
             fence = found if isinstance(found, Fence) else None
         except FormatError as error:
-            log.error("%r: number %s: %s", self, number, error)
+            log.error("WAL %s: object %s cannot be read: %s", self.wal, number, error)
         self.is_fenced = True
         if fence is not None:
             self._learn_safe(number)

@@ -54,7 +54,7 @@ class ChangeDriver:
         """Go on from the state that a start has found, and keep it if it is news."""
         self._changes.state, self._has_begun = state, True
         if not self._journal.begin(state, is_news=is_news):
-            log.warning(BEHIND, self._journal)
+            log.warning(BEHIND)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
         """Change the cluster; `done` gets the error, or the parts that failed here. With `waits`, once the others have applied it."""
@@ -108,7 +108,7 @@ class ChangeDriver:
     def _appended(self, outcome: AppendOutcome) -> None:
         ready = self._changes.appended(outcome)
         if outcome is AppendOutcome.FAILED and ready.steps is not None:
-            log.warning(BEHIND, self._journal)
+            log.warning(BEHIND)
         self._act(ready)
 
     def _followed(self, entries: Sequence[Entry]) -> None:

@@ -28,7 +28,7 @@ Failures = Mapping[str, ClusterError]
 Outcome = Failures | ClusterError
 Done = Callable[[Outcome], None]
 
-BEHIND = "%r does not have the latest changes; the next start writes it again"
+BEHIND = "the record of the cluster does not have the latest changes; the next start writes it again"
 NO_FAILURES: Failures = {}
 TIMED_OUT = ClusterError(ErrorCode.REQUEST_TIMED_OUT, "the change is still in progress and may be made later")
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the change could not be written to the disk")

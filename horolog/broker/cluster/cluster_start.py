@@ -83,11 +83,11 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
         if partition.condition.fault is not None or partition.topic_id == topic_id:
             continue
         if partition.topic_id is not None:
-            log.warning("%r: its folder has another topic's id, %s", partition, show_uuid(partition.topic_id))
+            log.warning("%s: its folder has another topic's id, %s", partition, show_uuid(partition.topic_id))
         try:
             logs.identify(partition, topic_id)
         except StorageFault as fault:
-            log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
+            log.error("%s: the topic's id could not be written into its folder: %s", partition, fault)
 
 
 def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -> bool:
@@ -252,9 +252,9 @@ class Start:
 
     def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:
         for damage in stored.damages:
-            log.warning("%r is damaged: %s", self._file, damage)
+            log.warning("%s is damaged: %s", self._file, damage)
         if taken.is_record_lost and self.topics:
-            log.warning("%r is missing: found %s by their folders", self._file, counted(len(self.topics), "topic"))
+            log.warning("%s is missing: found %s by their folders", self._file, counted(len(self.topics), "topic"))
         for line in summary(taken, self._logs.partitions.values(), now_ms):
             log.warning("%s", line)
         for topic in self.topics.values():
@@ -288,7 +288,7 @@ class Start:
             try:
                 self._logs.delete(partition)
             except StorageFault as fault:
-                log.error("%r is deleted, but its files cannot be removed: %s", partition, fault)
+                log.error("%s is deleted, but its files cannot be removed: %s", partition, fault)
                 self._logs.forget(partition)
         return bool(stored.deleting)
 

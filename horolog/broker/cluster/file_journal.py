@@ -130,7 +130,7 @@ class FileJournal:
         try:
             return self._append(entry, becomes)
         except StorageFault as fault:
-            log.error("%r: could not write: %s", self, fault)
+            log.error("%s: could not write: %s", self._path, fault)
             return AppendOutcome.FAILED
 
     def _append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
@@ -160,7 +160,7 @@ class FileJournal:
 
     def _write_or_mend(self, line: bytes, becomes: ClusterState) -> None:
         if self._unread is not None and self._applied_by_others() != ALL_OF_IT:
-            raise StorageFault(f"it is damaged {self._unread}", path=self._path)
+            raise StorageFault(f"it is damaged: {self._unread}", path=self._path)
         if not self._is_hurt and self._unread is None:
             self._write(line)
             return
@@ -177,7 +177,7 @@ class FileJournal:
         file = self._storage.open_apart(self._path)
         try:
             if file.size() > self._end:
-                log.warning("%r: cut %s bytes of an incomplete entry", self, file.size() - self._end)
+                log.warning("%s: cut %s bytes of an incomplete entry", self._path, file.size() - self._end)
                 file.truncate(self._end)
             try:
                 file.pwritev([line], self._end)
@@ -200,7 +200,7 @@ class FileJournal:
                 finally:
                     lock.release()
         except StorageFault as fault:
-            log.error("%r: could not read: %s", self, fault)
+            log.error("%s: could not read: %s", self._path, fault)
         first = self._number - len(self._unseen)
         found, self._unseen = self._unseen[max(0, after - first) :], []
         return found
@@ -291,7 +291,7 @@ class FileJournal:
             finally:
                 lock.release()
         except StorageFault as fault:
-            log.error("%r: could not be compared with what was written: %s", self, fault)
+            log.error("%s: could not be compared with what was written: %s", self._path, fault)
 
     def _could_begin(self, state: ClusterState) -> bool:
         """Begin a journal that there was no room for. It has the whole state, for the record is written behind it."""
@@ -305,7 +305,7 @@ class FileJournal:
         try:
             self._put_on_record(state)
         except StorageFault as fault:
-            log.error("%r: could not record that there is a journal: %s", self, fault)
+            log.error("%s: could not record that there is a journal: %s", self._path, fault)
         return True
 
     def _is_as_written(self) -> bool:
@@ -335,7 +335,7 @@ class FileJournal:
         known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
         after, lines = lines_behind(known, min(self._applied_by_others(), state.number), state.number)
         self._put(state, encode_whole(state), after, lines)
-        log.warning("%r is rewritten from the state in memory", self)
+        log.warning("%s is rewritten from the state in memory", self._path)
 
     def _put(self, state: ClusterState, whole: bytes, after: int, lines: bytes) -> None:
         """Replace the file by a state, encoded as `whole`, and lines of entries."""
@@ -357,7 +357,7 @@ class FileJournal:
         try:
             is_shorter = self._shorten(state)
         except StorageFault as fault:
-            log.error("%r: could not be shortened: %s", self, fault)
+            log.error("%s: could not be shortened: %s", self._path, fault)
             is_shorter = False
         if not is_shorter:
             self._most_bytes += GROWTH_BYTES // 8
@@ -371,5 +371,5 @@ class FileJournal:
             return False
         whole = encode_whole(state)
         self._put(state, whole, after, lines)
-        log.info("%r: compacted %s bytes of entries to a state of %s", self, old_bytes - len(lines), len(whole))
+        log.info("%s: compacted %s bytes of entries to a state of %s", self._path, old_bytes - len(lines), len(whole))
         return True

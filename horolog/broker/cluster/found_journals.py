@@ -71,7 +71,7 @@ def take_up(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
         lock.release()
     if found.damages:
         raise DataFolderError(
-            f"{found.path} is damaged {found.damages[0]}, and no other worker has rewritten it,"
+            f"{found.path} is damaged ({found.damages[0]}), and no other worker has rewritten it,"
             " so the leaders of partitions are unknown; stop all workers and start again"
         )
     return found

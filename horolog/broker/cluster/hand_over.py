@@ -149,7 +149,7 @@ class HandOvers:
 
     def _stays(self, topic_id: bytes, partition: Partition, reason: ClusterError, *, was_clean: bool) -> None:
         """Open the partition again and lead it as before, or remove it if its topic is gone."""
-        log.error("%r could not be handed over: %s", partition, reason.message)
+        log.error("%s could not be handed over: %s", partition, reason.message)
         closing.close_files(partition)
         partition.condition.go_offline(LED_ELSEWHERE)
         if topic_id in self._cluster.by_id:

@@ -76,11 +76,12 @@ class OwnJournal:
         return self._put_in(folder, head, becomes, lines())
 
     def _put_in(self, folder: str, head: Head, state: ClusterState, lines: StateLines) -> bool:
-        file = FileJournal(self._storage, found_journals.not_begun(folder, head), lambda: ALL_OF_IT)
+        begun = found_journals.not_begun(folder, head)
+        file = FileJournal(self._storage, begun, lambda: ALL_OF_IT)
         try:
             file.put(state, lines)
         except StorageFault as fault:
-            log.error("%r: could not write: %s", file, fault)
+            log.error("%s: could not write: %s", begun.path, fault)
             self._files.pop(folder, None)
             return False
         self._files[folder] = file
@@ -95,7 +96,7 @@ class OwnJournal:
         for file in self._files.values():
             file.check(state)
         if self._head is None and (self._is_behind or self._record.is_hurt()):
-            log.error("%r is damaged: it is rewritten from the state in memory", self._record)
+            log.error("%s is damaged: it is rewritten from the state in memory", self._record)
             self._is_behind = not self._save(state)
 
     def end(self, state: ClusterState) -> None:
@@ -114,7 +115,7 @@ class OwnJournal:
             for folder in self._folders():
                 found_journals.remove(self._storage, folder)
         except StorageFault as fault:
-            log.error("%r: could not be removed: %s", self, fault)
+            log.error("%s: its journal could not be removed: %s", self._record, fault)
 
     def _save(self, state: ClusterState, lines: StateLines | None = None, *, has_journal: bool = False) -> bool:
         if not self._folders():
@@ -122,6 +123,6 @@ class OwnJournal:
         try:
             state.save(self._record, has_journal=has_journal, lines=lines)
         except StorageFault as fault:
-            log.error("%r: could not write: %s", self._record, fault)
+            log.error("%s: could not write: %s", self._record, fault)
             return False
         return True

@@ -151,7 +151,7 @@ class ServedTopics(ABC):
             try:
                 self._remove_folder(partition)
             except StorageFault as fault:
-                log.error("%r: could not be removed: %s", partition, fault)
+                log.error("%s: could not be removed: %s", partition, fault)
                 last = fault
         return last
 
@@ -188,7 +188,7 @@ class ServedTopics(ABC):
         """Nothing is left to do after a hand-over, which withdraws and closes the partition first."""
         partition = self.withdraw(name, index)
         if partition is not None:
-            log.error("%r: another broker leads it, but it was not closed here: its log is still being read", partition)
+            log.error("%s: another broker leads it, but it was not closed here: its log is still being read", partition)
             closing.close_files(partition)
             partition.condition.go_offline(LED_ELSEWHERE)
 

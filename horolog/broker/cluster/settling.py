@@ -217,7 +217,7 @@ def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence
     if found is None:
         return
     for damage in damages:
-        log.error("%s is damaged %s; a copy is kept beside it", found.path, damage)
+        log.error("%s is damaged: %s; a copy is kept beside it", found.path, damage)
     if goes_on(found, stored) and not found.is_lost and is_older(stored, found):
         log.error("horolog-cluster is older than the state that %s continues", found.path)
     elif found.number and goes_on(found, stored):

@@ -140,7 +140,7 @@ class Committer:
                     try:
                         partition.flush()
                     except StorageFault as fault:
-                        log.error("%r: could not write: %s", partition, fault)
+                        log.error("%s: could not write: %s", partition, fault)
                         failures[partition] = fault
         if is_timed:
             self._write_seconds.observe(self._monotonic() - began)

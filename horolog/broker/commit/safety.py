@@ -124,7 +124,7 @@ class LocalSafety:
             self._sync_seconds.observe(synced.seconds)
             self._sync_records.observe(synced.records)
         else:
-            log.error("%r: could not sync: %s", partition, error)
+            log.error("%s: could not sync: %s", partition, error)
             fault = error if isinstance(error, StorageFault) else StorageFault(str(error))
             waiting.failures = {**waiting.failures, partition: fault}
         waiting.remaining -= 1

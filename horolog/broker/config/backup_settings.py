@@ -29,5 +29,5 @@ class BackupSettings(SharedStoreSettings):
         low=0,
     )
     horolog_backup_bytes_per_second: int = long(
-        50 * 2**20, "Maximum bytes that the backup ships each second. 0 sets no bound.", low=0
+        50 * 2**20, "Maximum bytes that the backup ships each second. 0: no limit.", low=0
     )

@@ -18,7 +18,7 @@ def inter_broker_address(settings: Settings) -> Address:
     addresses = listen_addresses(settings)
     name = settings.inter_broker_listener_name
     if name is not None and settings.is_set(PROTOCOL):
-        raise SettingsError(PROTOCOL, settings.security_inter_broker_protocol, f"either this or {NAME} may be given")
+        raise SettingsError(PROTOCOL, settings.security_inter_broker_protocol, f"set either this or {NAME}, not both")
     key, wanted = NAME, name
     if name is None and settings.is_set(PROTOCOL):
         key, wanted = PROTOCOL, settings.security_inter_broker_protocol
@@ -26,5 +26,7 @@ def inter_broker_address(settings: Settings) -> Address:
         return addresses[0]
     found = next((one for one in addresses if one.name == wanted.upper()), None)
     if found is None:
-        raise SettingsError(key, wanted, f"there is no such listener: {', '.join(one.name for one in addresses)}")
+        raise SettingsError(
+            key, wanted, f"no listener has this name; the listeners are {', '.join(one.name for one in addresses)}"
+        )
     return found

@@ -123,9 +123,11 @@ def warnings_about_old_names(settings: Settings) -> list[str]:
     ):
         given = [key for key in keys if settings.value(key) not in {None, ""}]
         if given and settings.is_set(newer):
-            found.append(f"{' and '.join(given)} of Kafka 0.10 is not used, because {newer} is given")
+            found.append(f"{' and '.join(given)} of Kafka 0.10 has no effect, because {newer} is set")
         elif given:
-            found.append(f"{' and '.join(given)} of Kafka 0.10 is used; Kafka 3 and newer want {newer}={form} instead")
+            found.append(
+                f"{' and '.join(given)} of Kafka 0.10 is used; set {newer}={form} instead, as in Kafka 3 and newer"
+            )
     return found
 
 

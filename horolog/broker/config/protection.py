@@ -18,11 +18,14 @@ _HARMLESS: Final = re.compile(
 
 _KINDS: Final = (
     (_LISTENER + r"(?:[^.]+\.)?sasl\.kerberos\..+", "GSSAPI"),
-    (r"(?:[^.]+\.)?sasl\.jaas\.config", "users of no listener"),
-    (_LISTENER + r"sasl\.jaas\.config", "users of no mechanism"),
-    (_LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class", "a check of tokens of its own"),
+    (r"(?:[^.]+\.)?sasl\.jaas\.config", "users for all listeners at once"),
+    (_LISTENER + r"sasl\.jaas\.config", "users for all mechanisms at once"),
+    (
+        _LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class",
+        "a token validator of its own for a listener",
+    ),
     (_LISTENER + r"(?:principal\.builder\.class|security\.providers)", "authentication"),
-    (r"delegation\.token\.master\.key", "delegation.token.secret.key by its name of before"),
+    (r"delegation\.token\.master\.key", "the older name of delegation.token.secret.key"),
     (r"client\.quota\.callback\.class", "quotas"),
 )
 _OF_STRANGERS: Final = ((_LISTENER + r"ssl\..+", "encryption"),)
@@ -53,7 +56,7 @@ def wrong_super_users(text: str) -> str | None:
     for each in super_users_of(text):
         kind, separator, name = each.partition(":")
         if not (kind and separator and name):
-            return "principals are allowed, TYPE:NAME with semicolons between, such as User:admin;User:ops"
+            return "expected principals TYPE:NAME, separated by semicolons, such as User:admin;User:ops"
     return None
 
 

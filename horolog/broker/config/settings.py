@@ -682,7 +682,7 @@ def _one_number(given: Mapping[str, str], values: Mapping[str, Value]) -> dict[s
     older = values.get("broker_id", -1)
     newer = values.get("node_id", SPECS["node.id"].default if older == -1 else older)
     if older not in {-1, newer}:
-        raise SettingsError("broker.id", given["broker.id"], f"must equal node.id={newer} where both are given")
+        raise SettingsError("broker.id", given["broker.id"], f"must equal node.id={newer} if both are set")
     return {"node_id": newer, "broker_id": newer}
 
 

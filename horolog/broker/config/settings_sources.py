@@ -48,17 +48,20 @@ def gather(
             elif is_topic_key(key):
                 near = nearest(key, specs)
                 warnings.append(
-                    f"{key} is a setting of topics and not used here" + (f"; the broker's is {near}" if near else "")
+                    f"{key} is a topic setting and has no effect here"
+                    + (f"; the broker setting is {near}" if near else "")
                 )
             else:
                 _refuse(key, value, specs)
     useless = protection.without_authorizer(found)
     if useless is not None:
-        raise SettingsError(useless, found[useless], "no authorizer goes by it: authorizer.class.name names one")
+        raise SettingsError(
+            useless, found[useless], "it has no effect without an authorizer; set authorizer.class.name"
+        )
     if unused:
-        warnings.append(f"known to Kafka and not used by horolog: {', '.join(unused)}")
+        warnings.append(f"settings of Kafka that horolog does not use: {', '.join(unused)}")
     if strangers:
-        warnings.append(f"environment variables that name no setting, ignored: {', '.join(strangers)}")
+        warnings.append(f"ignored environment variables that match no setting: {', '.join(strangers)}")
     return found, warnings
 
 

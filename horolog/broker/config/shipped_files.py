@@ -20,8 +20,8 @@ class Shipped(NamedTuple):
 FILES = (
     Shipped("server.properties", "every setting with a sentence and its default", "server.properties"),
     Shipped("horolog.service", "a systemd unit", "horolog.service"),
-    Shipped("prometheus.yml", "has Prometheus scrape a broker", "prometheus.yml"),
-    Shipped("prometheus-rules.yml", "alerts for Prometheus", "prometheus-rules.yml"),
+    Shipped("prometheus.yml", "a Prometheus configuration that scrapes a broker", "prometheus.yml"),
+    Shipped("prometheus-rules.yml", "alerting rules for Prometheus", "prometheus-rules.yml"),
     Shipped("grafana-horolog.json", "a dashboard for Grafana", "grafana/horolog.json"),
 )
 """pyproject.toml (`force-include`) puts each into the wheel, and the Dockerfile into the image."""

@@ -10,7 +10,7 @@ _SENTENCE = "Accepted for compatibility with Kafka, but not used."
 
 def _empty_word(text: str) -> str | None:
     words = text.split(",") if text else []
-    return None if all(word.strip() for word in words) else "no word between commas may be empty"
+    return None if all(word.strip() for word in words) else "empty entries between commas are not allowed"
 
 
 _ROWS = (

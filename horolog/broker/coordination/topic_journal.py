@@ -150,4 +150,4 @@ def _whole_batches(data: bytes) -> list[StoredBatch]:
 def put_offline(partition: Partition, fault: StorageFault) -> None:
     """Take a partition offline. What it holds is not forgotten: it is opened and read again when its disk works."""
     partition.condition.go_offline(f"it cannot be read: {fault}")
-    log.error("%r: %s", partition, fault)
+    log.error("%s: %s", partition, fault)

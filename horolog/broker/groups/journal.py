@@ -162,7 +162,7 @@ class GroupJournal(TopicJournal):
                 try:
                     piece += _read_batch(batch)
                 except DecodeError as error:
-                    log.error("%r: the batch at %s cannot be read: %s", partition, batch.header.base_offset, error)
+                    log.error("%s: the batch at %s cannot be read: %s", partition, batch.header.base_offset, error)
             yield piece
 
 

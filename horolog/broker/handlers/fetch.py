@@ -465,7 +465,7 @@ def _failed(partition: Partition, offset: int, error: Exception, version: int) -
         return _on_its_way(partition)
     if isinstance(error, StorageFault):
         return _error(partition.index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
-    log.warning("%r: cannot be converted for a reader from offset %s: %s", partition, offset, error)
+    log.warning("%s: cannot be converted for a reader from offset %s: %s", partition, offset, error)
     return _error(partition.index, ErrorCode.CORRUPT_MESSAGE)
 
 

@@ -65,7 +65,7 @@ def disk_space(folder: DataFolder) -> tuple[int, int]:
     try:
         return folder.disk_space()
     except StorageFault as fault:
-        log.warning("%r: %s", folder, fault)
+        log.warning("%s: the size of its disk is unknown: %s", folder.path, fault)
         return UNKNOWN_SIZE, UNKNOWN_SIZE
 
 

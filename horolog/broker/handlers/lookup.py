@@ -71,7 +71,7 @@ def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | 
 
 def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
     """Log a fault of the disk; return the error code for clients."""
-    log.error("%r: %s", partition, fault)
+    log.error("%s: %s", partition, fault)
     return ErrorCode.KAFKA_STORAGE_ERROR
 
 

@@ -161,7 +161,9 @@ def _serve(
             answers.append(answer)
             if not answer[1]:
                 partitions.append(place)
-                if place.counts_to_flush and place.flush_is_due:
+                if place.counts_to_flush and place.durability.is_due_at(
+                    place.log_end_offset, place.config.flush_messages
+                ):
                     produced.durable = True
         produced.answers.append((name, topic_id, answers))
     if not partitions:

@@ -170,6 +170,9 @@ class ClusterFile:
     def __repr__(self) -> str:
         return f"ClusterFile({self._path!r})"
 
+    def __str__(self) -> str:
+        return self._path
+
     @property
     def number(self) -> int:
         """How often the file was written at least: a failed write does not count, for it may have left nothing."""

@@ -76,7 +76,7 @@ class PasswordEncoder:
         self._keys = tuple(key for key in keys if key is not None)
         self._salt = b""
         if self._keys and find_spec("cryptography") is None:
-            advice = "it needs the package cryptography: pip install 'horolog[tls]' brings it"
+            advice = "it needs the package cryptography; install it: pip install 'horolog[tls]'"
             raise SettingsError(self._keys[0].name, None, advice)
 
     @classmethod

@@ -80,7 +80,7 @@ def encoded_certificates(pem: str) -> list[bytes]:
 
 def _only_one(prefix: str, second: str, text: str | None) -> None:
     if text is not None:
-        raise SettingsError(f"{prefix}.{second}", None, f"either this or {prefix}.location may be given, not both")
+        raise SettingsError(f"{prefix}.{second}", None, f"either this or {prefix}.location may be set, not both")
 
 
 def _only_pem(prefix: str, key: str, store: StoreSettings) -> None:

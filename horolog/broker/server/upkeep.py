@@ -233,7 +233,7 @@ class Upkeep:
             return
         error = done.exception()
         if error is not None:
-            log.error("compaction of %r failed", task.partition, exc_info=error)
+            log.error("compaction of %s failed", task.partition, exc_info=error)
             return
         cleaned = done.result()
         if cleaned is not None and self._compactor.finish(task, cleaned, self._broker.clock.wall_ms()):

@@ -126,7 +126,7 @@ class StateJournal(TopicJournal):
         try:
             log_start.delete_records_before(partition, min(before, partition.high_watermark))
         except StorageFault as fault:
-            log.error("%r: old states could not be removed: %s", partition, fault)
+            log.error("%s: old states could not be removed: %s", partition, fault)
 
 
 def _code_of(has_failed: bool) -> ErrorCode:
@@ -141,4 +141,4 @@ def _read_batch(batch: StoredBatch, partition: Partition) -> Iterator[StoredStat
                 value = None if record.value is None else read_value(found[0], record.value)
                 yield StoredState(record.offset, found[1], value)
     except DecodeError as error:
-        log.error("%r: the state at %s cannot be read: %s", partition, batch.header.base_offset, error)
+        log.error("%s: the state at %s cannot be read: %s", partition, batch.header.base_offset, error)

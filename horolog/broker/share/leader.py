@@ -358,7 +358,7 @@ def _code_for_member(code: ErrorCode) -> ErrorCode:
 
 
 def log_fault(partition: Partition, fault: StorageFault) -> None:
-    log.error("%r: cannot be read for a share group: %s", partition, fault)
+    log.error("%s: cannot be read for a share group: %s", partition, fault)
 
 
 def _nothing() -> None:

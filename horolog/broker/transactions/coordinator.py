@@ -97,7 +97,7 @@ class TransactionCoordinator:
         if self._journal.is_readable:
             self._strays.settle()
         elif not self._journal.is_opening:
-            log.error("%r cannot be read: unknown transactions stay open", self._journal)
+            log.error("%s cannot be read: unknown transactions stay open", TRANSACTION_STATE)
         self.finish_prepared()
 
     def reopened(self, partition: Partition) -> None:
@@ -327,7 +327,9 @@ class TransactionCoordinator:
             if self._strays.hold_up(entry):
                 continue
             if not entry.busy and decisions.is_timed_out(entry.transaction, entry.age_ms(self._clock)):
-                log.info("%r timed out after %s ms: aborted", entry, entry.transaction.timeout_ms)
+                log.info(
+                    "transaction %s timed out after %s ms: aborted", entry.transaction.id, entry.transaction.timeout_ms
+                )
                 self._ending.decide(entry, decisions.time_out(entry.transaction, now_ms))
 
     def forget_expired(self) -> None:
@@ -339,7 +341,7 @@ class TransactionCoordinator:
                 try:
                     self._journal.forget(transactional_id)
                 except NotWritten as fault:
-                    log.error("%r could not be forgotten: %s", entry, fault)
+                    log.error("transactional id %s could not be forgotten: %s", transactional_id, fault)
                     return
                 del self._entries[transactional_id]
 

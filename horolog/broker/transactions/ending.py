@@ -76,7 +76,7 @@ class Ending:
         try:
             epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
         except NotWritten as fault:
-            log.error("%r is decided, but has no markers yet: %s", entry, fault)
+            log.error("transaction %s is decided, but has no markers yet: %s", entry.transaction.id, fault)
         else:
             entry.busy = True
             mark = partial(self._marking.mark, entry.transaction, entry.unmarked, epoch)
@@ -88,11 +88,13 @@ class Ending:
     async def _complete(self, entry: OpenTransaction) -> None:
         """Record it on the disk before the next transaction begins: else, after a power cut, its records would get this one's markers."""
         if entry.unmarked:
-            log.error("%r: no marker yet in %s", entry, counted(len(entry.unmarked), "partition"))
+            log.error(
+                "transaction %s: no marker yet in %s", entry.transaction.id, counted(len(entry.unmarked), "partition")
+            )
         else:
             code = await self._written(entry, decisions.complete(entry.transaction, self._clock.wall_ms()))
             if code:
-                log.error("%r is complete, but could not be written: %s", entry, code.name)
+                log.error("transaction %s is complete, but could not be written: %s", entry.transaction.id, code.name)
         entry.busy = False
 
     async def _written(self, entry: OpenTransaction, decision: Transaction) -> ErrorCode:
@@ -102,7 +104,7 @@ class Ending:
             try:
                 self.commit(entry, decision, lambda: told(ErrorCode.NONE), lambda code, _: told(code))
             except NotWritten as fault:
-                log.error("%r could not be written: %s", entry, fault)
+                log.error("transaction %s could not be written: %s", entry.transaction.id, fault)
                 told(fault.code)
 
         return await Answer[ErrorCode](begin)

@@ -70,7 +70,9 @@ class _Asked(NamedTuple):
         try:
             self.done(code)
         except Exception:
-            log.exception("%r: could not handle the response of its coordinator", self.question)
+            log.exception(
+                "transaction %s: could not handle the response of its coordinator", self.question.transactional_id
+            )
 
 
 class Joining:

@@ -161,7 +161,7 @@ def _have_synced(partition: Partition) -> None:
     try:
         partition.sync()
     except StorageFault as fault:
-        log.error("%r: no transaction is decided until its disk works: %s", partition, fault)
+        log.error("%s: no transaction is decided until its disk works: %s", partition, fault)
 
 
 def _nobody_waits(failures: Failures) -> None:
@@ -176,4 +176,4 @@ def _read_batch(batch: StoredBatch, partition: Partition) -> Iterator[tuple[str,
                 value = record.value
                 yield transactional_id, None if value is None else records.read_value(transactional_id, value)
     except DecodeError as error:
-        log.error("%r: a record of a transaction cannot be read: %s", partition, error)
+        log.error("%s: a record of a transaction cannot be read: %s", partition, error)

@@ -101,12 +101,12 @@ class Marking:
                 marked.append(partition)
             except RefusedSet as refused:
                 if refused.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
-                    log.error("%r accepts no marker of %s: %s", partition, transaction.id, refused.message)
+                    log.error("%s accepts no marker of %s: %s", partition, transaction.id, refused.message)
                     left.append((partition.topic, partition.index))
                 else:
-                    log.warning("%r needs no marker of %s: %s", partition, transaction.id, refused.message)
+                    log.warning("%s needs no marker of %s: %s", partition, transaction.id, refused.message)
             except StorageFault as fault:
-                log.error("%r has no marker of %s yet: %s", partition, transaction.id, fault)
+                log.error("%s has no marker of %s yet: %s", partition, transaction.id, fault)
                 left.append((partition.topic, partition.index))
 
         def written(failures: Failures) -> None:
@@ -175,15 +175,15 @@ class Marking:
     def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:
         """Abort a transaction without a record; `failed` is called if the write fails."""
         log.warning(
-            "%r: the open transaction of producer %s is unknown to its coordinator: aborted", partition, producer.id
+            "%s: the open transaction of producer %s is unknown to its coordinator: aborted", partition, producer.id
         )
         try:
             self._append(partition, producer, NO_EPOCH, committed=False)
         except RefusedSet as refused:
-            log.error("%r: producer %s could not be aborted: %s", partition, producer.id, refused.message)
+            log.error("%s: producer %s could not be aborted: %s", partition, producer.id, refused.message)
             return
         except StorageFault as fault:
-            log.error("%r: producer %s could not be aborted yet: %s", partition, producer.id, fault)
+            log.error("%s: producer %s could not be aborted yet: %s", partition, producer.id, fault)
             failed()
             return
 

@@ -28,7 +28,7 @@ async def require_looked_at(
                 raise await why_no_group(admin, group)
             raise NotFoundError(f"group {group!r} has committed nothing{_of(topics)}", SHOWN)
     if not lags:
-        raise NotFoundError("no group has committed anything", "`horolog groups list` names groups")
+        raise NotFoundError("no group has committed anything", "list the groups with `horolog groups list`")
 
 
 def without_lag(groups: Sequence[str], lags: "Sequence[Lag]") -> list[str]:

@@ -353,7 +353,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if not arguments.topic:
-        raise UsageError("at least one --topic is expected")
+        raise UsageError("give at least one --topic")
     kind, to = table_of(arguments)
     form = form_of(arguments)
     form.check_options(arguments.topic)

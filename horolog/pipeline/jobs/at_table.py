@@ -56,7 +56,7 @@ def table_of(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]
     if arguments.checkpoint and kind != "parquet":
         raise UsageError(f"--checkpoint is for parquet; {kind} keeps offsets in its own commits")
     if named is None and arguments.to is None:
-        raise UsageError("--to is expected, or --catalog and --table")
+        raise UsageError("give --to, or --catalog and --table")
     return kind, named or arguments.to
 
 
@@ -142,7 +142,7 @@ def told(arguments: argparse.Namespace, to: object) -> Iterator[None]:
     try:
         yield
     except LockHeld as error:
-        raise BusyError(f"{to}: {error}; nothing was done", "--wait waits for it") from error
+        raise BusyError(f"{to}: {error}; nothing was done", "use --wait to wait for it") from error
     except CommitLost as error:
         raise BusyError(f"{to}: {error}", "run it again") from error
     except OptionError as error:

@@ -64,7 +64,7 @@ DEFAULT_TIME_COLUMN = "timestamp"
 def read_dump(spark: "SparkSession", source: str, table: str | None, file_format: str | None) -> Rows:
     if source.startswith("jdbc:"):
         if table is None:
-            raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
+            raise UsageError("a database has many tables", "choose one with --table, or give a query in parentheses")
         return WholeRows(spark.read.format("jdbc").option("url", source).option("dbtable", table).load())
     if in_store(source):
         return rows_at(spark, Place.of(source, hadoop_options(spark, source)), file_format)

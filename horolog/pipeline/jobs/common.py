@@ -109,7 +109,7 @@ def catalogue_table(arguments: argparse.Namespace, location: str | None = None) 
             raise UsageError("--table and --catalog-set are for tables in a catalogue", "give --catalog, too")
         return None
     if arguments.table is None:
-        raise UsageError(f"the catalogue {arguments.catalog} has many tables", "--table NAMESPACE.NAME names one")
+        raise UsageError(f"the catalogue {arguments.catalog} has many tables", "choose one with --table NAMESPACE.NAME")
     try:
         return CatalogueTable(arguments.catalog, arguments.table, assignments(arguments.catalog_set), location)
     except TableError as error:
@@ -118,7 +118,7 @@ def catalogue_table(arguments: argparse.Namespace, location: str | None = None) 
 
 def one_topic(arguments: argparse.Namespace) -> str:
     if len(arguments.topic) != 1:
-        raise UsageError(f"one --topic is expected, not {len(arguments.topic)}")
+        raise UsageError(f"give one --topic, not {len(arguments.topic)}")
     return str(arguments.topic[0])
 
 
@@ -132,7 +132,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
 
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise CommandError(f"{', '.join(missing)} is not installed", "pip install 'horolog[pipeline]' brings it")
+        raise CommandError(f"{', '.join(missing)} is not installed", "install it: pip install 'horolog[pipeline]'")
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession

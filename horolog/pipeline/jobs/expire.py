@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.older_than is None and arguments.keep_versions is None:
-        raise UsageError("--older-than or --keep-versions is expected")
+        raise UsageError("give --older-than or --keep-versions")
     older_than_ms = None if arguments.older_than is None else past_ms(arguments.older_than, "--older-than", console)
     kept_ms = arguments.keep_versions
     versions_before_ms = None if kept_ms is None else console.now_ms() - kept_ms

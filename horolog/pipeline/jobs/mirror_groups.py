@@ -223,7 +223,7 @@ async def check_groups(source: Admin, target: Admin, groups: list[str], topic: s
     for group in groups:
         if not any(place.topic == topic for place in await source.group_offsets(group)):
             raise NotFoundError(
-                f"group {group!r} has committed nothing of {topic}", "`horolog groups list` names groups"
+                f"group {group!r} has committed nothing of {topic}", "list the groups with `horolog groups list`"
             )
         await _check_free(target, group, None)
     return [group for group in groups if described[group].members]

@@ -104,7 +104,7 @@ def _with_requirements(needed: Iterable[str], as_installed: Iterable[str]) -> di
             package = distribution(name)
         except PackageNotFoundError as error:
             if must:
-                raise CommandError(f"{name} is not installed", "pip install 'horolog[pipeline]' brings it") from error
+                raise CommandError(f"{name} is not installed", "install it: pip install 'horolog[pipeline]'") from error
             continue
         found[normal] = package
         waiting += [(each, must) for each, must in _requirements(package) if _normal(each) not in found]

@@ -166,7 +166,7 @@ def prepare(
         if not names:
             raise nothing_there(made.source)
         if len(names) > 1:
-            raise UsageError(f"{source} holds {', '.join(names)}", "--from-topic names one")
+            raise UsageError(f"{source} holds {', '.join(names)}", "choose one with --from-topic")
         counts = Counts()
         for one in found:
             if not settings.force and one.is_in_files_of(rules.topic_id):

@@ -290,7 +290,7 @@ class _Given:
         text = self.text(name)
         word = default if text is None else text.strip().lower()
         if word not in choices:
-            raise OptionError(f"{name}: {text!r} is none of {', '.join(choices)}")
+            raise OptionError(f"{name}: {text!r} is not one of {', '.join(choices)}")
         return word
 
     def security(self) -> Security | None:

@@ -92,7 +92,7 @@ class _Resolving:
             except DecodingError:
                 continue
             return place, branch
-        raise DecodingError(f"{_shown(writer)} is none of {', '.join(map(_shown, reader.others))}")
+        raise DecodingError(f"{_shown(writer)} is not one of {', '.join(map(_shown, reader.others))}")
 
     def _same(self, writer: Schema, reader: Schema) -> Fit:
         """Neither is a union."""

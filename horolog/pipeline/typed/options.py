@@ -147,7 +147,7 @@ def _mode(text: Text) -> tuple[str, str | None]:
 def _choice(text: Text, name: str, default: str, choices: tuple[str, ...]) -> str:
     word = (text(name) or default).strip().lower()
     if word not in choices:
-        raise OptionError(f"{name}: {text(name)!r} is none of {', '.join(choices)}")
+        raise OptionError(f"{name}: {text(name)!r} is not one of {', '.join(choices)}")
     return word
 
 

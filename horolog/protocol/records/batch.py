@@ -104,7 +104,7 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     if header.magic != 2:
         raise DecodeError(f"a batch with magic {header.magic}")
     if not HEADER_BYTES <= header.size_bytes <= len(data) - position:
-        raise DecodeError(f"a batch claims {header.size_bytes} of {len(data) - position} bytes")
+        raise DecodeError(f"a batch claims {header.size_bytes} bytes, but {len(data) - position} are left")
     return header
 
 
@@ -173,7 +173,7 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     if position != len(records):
-        raise DecodeError(f"{len(records) - position} bytes are left behind the last record")
+        raise DecodeError(f"{len(records) - position} bytes follow the last record")
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:

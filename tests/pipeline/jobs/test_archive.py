@@ -584,7 +584,7 @@ def test_where_a_partition_of_offsets_3_to_10_begins(have, skip, expected):
 
 
 def test_a_command_without_topics_is_refused():
-    with pytest.raises(UsageError, match="at least one --topic is expected"):
+    with pytest.raises(UsageError, match="give at least one --topic"):
         archive_module.run(argparse.Namespace(topic=[]), None)
 
 

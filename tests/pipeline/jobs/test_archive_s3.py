@@ -94,8 +94,8 @@ def test_a_table_is_said_in_one_way(run, produce, tmp_path):
     topic = unique("said")
     named = ("--catalog", "sql", "--table", "logs.t")
     for words, said in (
-        (("archive",), "--to is expected, or --catalog and --table"),
-        (("archive", "--catalog", "sql"), "--table NAMESPACE.NAME names one"),
+        (("archive",), "give --to, or --catalog and --table"),
+        (("archive", "--catalog", "sql"), "choose one with --table NAMESPACE.NAME"),
         (("archive", "--table", "logs.t", "--to", tmp_path), "give --catalog, too"),
         (("archive", "--catalog", "sql", "--table", "t"), "a table in a catalogue is NAMESPACE.NAME"),
         (("archive", *named, "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),

@@ -151,7 +151,7 @@ def test_the_arguments_that_jobs_share():
     arguments.security = None
     assert str(common.brokers_of(arguments)) == "h:1"
     for topics in ((), ("-t", "a", "-t", "b")):
-        with pytest.raises(UsageError, match="one --topic is expected, not"):
+        with pytest.raises(UsageError, match="give one --topic, not"):
             common.one_topic(parsed(*topics))
 
 

@@ -73,7 +73,7 @@ def test_in_a_bucket(spark, run, produce, s3, monkeypatch, kind):
 def test_what_makes_no_sense_is_said(spark, run, tmp_path):
     words = ("expire", "--to", tmp_path)
     for more, code, said in (
-        ((), 2, "--older-than or --keep-versions is expected"),
+        ((), 2, "give --older-than or --keep-versions"),
         (("--older-than", "tomorrow"), 2, "is in the future"),
         (("--older-than", "1d", "--format", "delta", "--checkpoint", "x"), 2, "--checkpoint is for parquet"),
         (("--older-than", "1d"), 1, "is not a table of horolog yet"),

@@ -86,7 +86,7 @@ def test_the_first_line_says_what_is_wrong(spark, cluster, tmp_path):
     named = rows.selectExpr("value", "'ordrs' as topic")
     for act, said in (
         (lambda: load(subscribe="orders", startingTimestmp="3d"), "startingTimestamp is an option"),
-        (lambda: load(subscribe="orders", **{"value.format": "jsn"}), "'jsn' is none of json"),
+        (lambda: load(subscribe="orders", **{"value.format": "jsn"}), "'jsn' is not one of json"),
         (lambda: load(subscribe="ordrs").count(), "the cluster has no topic ordrs"),
         (lambda: load(subscribe="orders", startingOffsets="latest").count(), "latest"),
         (lambda: save(topc="orders"), "topic is an option"),

@@ -149,7 +149,7 @@ def test_fields_come_and_go():
         (fields(), fields({"name": "b", "type": "int"}), "field b: it is not in the schema .* no default"),
         (fields({"name": "b", "type": "string"}), fields({"name": "b", "type": "int"}), "field b: string is no int"),
         ("null", "int", "null, which the reader's schema does not have"),
-        ("int", ["null", "string"], "int is none of string"),
+        ("int", ["null", "string"], "int is not one of string"),
         (LONG_MS, "string", "timestamp-millis is no string"),
         ({"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 2}, "1 bytes in one schema"),
         (

@@ -213,7 +213,7 @@ SECRET = "hush-hush"
     [
         ({"value.schema": "a INT"}, "value.schema needs value.format"),
         ({"dead.letter.topic": "d"}, "dead.letter.topic needs value.format or key.format"),
-        ({"value.format": "xml"}, "value.format: 'xml' is none of json"),
+        ({"value.format": "xml"}, "value.format: 'xml' is not one of json"),
         ({"value.format": "json"}, "value.schema has to define the columns of json"),
         ({"value.format": "avro"}, "avro needs value.schema .* or a registry"),
         ({"value.format": "string", "value.schema": "a INT"}, "does not apply to the format string"),
@@ -224,7 +224,10 @@ SECRET = "hush-hush"
             {"value.format": "avro", "registry": "http://r", "value.version": "newest"},
             "neither a version number nor latest",
         ),
-        ({"value.format": "string", "mode": "strict"}, "mode: 'strict' is none of permissive, dropmalformed, failfast"),
+        (
+            {"value.format": "string", "mode": "strict"},
+            "mode: 'strict' is not one of permissive, dropmalformed, failfast",
+        ),
         ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "use one of the two"),
         ({"value.format": "string", "dead.letter.topic": " "}, "is not a name of a topic"),
         ({"value.format": "string", "timestamp.field": "a"}, "value.format has no fields"),

@@ -131,7 +131,7 @@ def test_exactly_the_refused_records_go_to_the_rejected_topic(spark, cluster):
         ),
         ("value string, headers array<string>", ("v", ["h"]), {"topic": "option"}, "it has to be array<struct"),
         ("value string, topic string", ("v", None), {}, "a row has no topic"),
-        ("value string", ("v",), {"topic": "option", "kafka.acks": "1"}, "kafka.acks: '1' is none of all"),
+        ("value string", ("v",), {"topic": "option", "kafka.acks": "1"}, "kafka.acks: '1' is not one of all"),
     ],
 )
 def test_what_cannot_be_written_is_said(spark, cluster, schema, row, options, message):

@@ -381,10 +381,10 @@ def test_one_message_has_a_bounded_number_of_tags() -> None:
     decode_all = decoder(MetadataRequest, 12)
     assert decode_all(empty + b"\0", 0, 10, 0)
     assert decode_all(empty + tags, 0, 10, 3)
-    with pytest.raises(DecodeError, match="3 tags where the message may have 2 more"):
+    with pytest.raises(DecodeError, match="3 tags, but the message may have only 2 more"):
         decode_all(empty + tags, 0, 10, 2)
     topic = bytes(16) + b"\x02a" + tags  # the bound is for all of its sections together
-    with pytest.raises(DecodeError, match="3 tags where the message may have 2 more"):
+    with pytest.raises(DecodeError, match="3 tags, but the message may have only 2 more"):
         decode_all(b"\x03" + topic + topic + b"\0\0\0", 0, 10, 5)
 
 

@@ -127,7 +127,7 @@ class Compactor:
                 now_ms=now_ms,
             )
         except StorageFault as fault:
-            log.error("%r: %s", partition, fault)
+            log.error("%s: %s", partition, fault)
             return None
 
     def run(self, task: Pass) -> Cleaned | None:
@@ -138,12 +138,12 @@ class Compactor:
         try:
             return clean(task.inputs, folder, lambda: self._gives_way_or_stops(partition))
         except CleaningStopped:
-            log.info("%r: compaction was stopped", partition)
+            log.info("%s: compaction was stopped", partition)
         except (CleaningRefused, ProtocolError) as refusal:
             self._refused.add(_name(partition))
-            log.error("%r is not compacted until the next start: %s", partition, refusal)
+            log.error("%s is not compacted until the next start: %s", partition, refusal)
         except StorageFault as fault:
-            log.error("%r could not be compacted: %s", partition, fault)
+            log.error("%s could not be compacted: %s", partition, fault)
         return None
 
     def _gives_way_or_stops(self, partition: Partition) -> bool:
@@ -160,10 +160,10 @@ class Compactor:
             replaced = replace_segments(partition, cleaned.segments, now_ms)
         except StorageFault as fault:
             partition.condition.go_offline(f"compacted segments could not be put in place: {fault}")
-            log.error("%r", partition)
+            log.error("%s %s", partition, partition.condition)
             return False
         if not replaced:
-            log.info("%r: segments expired while they were compacted", partition)
+            log.info("%s: segments expired while they were compacted", partition)
             return False
         log.info(
             "%s-%s: compacted up to offset %s: %s keys, %s bytes became %s",

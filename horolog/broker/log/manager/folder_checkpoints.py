@@ -171,4 +171,4 @@ class FolderCheckpoints:
             if offsets.pop((partition.topic, partition.index), None) is not None:
                 checkpoints.save_offsets(self._storage, path, offsets)
         except StorageFault as fault:
-            log.error("%r could not be removed from %s: %s", partition, path, fault)
+            log.error("%s could not be removed from %s: %s", partition, path, fault)

@@ -237,7 +237,7 @@ class LogManager:
             try:
                 expire(partition, now_ms)
             except StorageFault as fault:
-                log.error("%r: retention failed: %s", partition, fault)
+                log.error("%s: retention failed: %s", partition, fault)
             if partition.log_start_offset != start_offset:
                 moved.append(partition)
         return moved
@@ -335,6 +335,6 @@ def _tried(partition: Partition, step: Callable[[Partition], None]) -> bool:
     try:
         step(partition)
     except StorageFault as fault:
-        log.error("%r could not be closed cleanly: %s", partition, fault)
+        log.error("%s could not be closed cleanly: %s", partition, fault)
         return False
     return True

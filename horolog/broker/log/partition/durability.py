@@ -49,6 +49,10 @@ class Durability:
         since_ms = self._state.waiting_since_ms
         return since_ms >= 0 and abs(now_ms - since_ms) >= flush_ms  # the clock may have been set back
 
+    def is_due_at(self, end_offset: int, flush_messages: int) -> bool:
+        """Whether `flush.messages` requires a sync of a log that ends here, whatever the producer's acks."""
+        return end_offset - self._state.recovery_point >= flush_messages
+
     def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
         """Sync everything written up to `end_offset`. Raises StorageFault, and from then on at every call.
 

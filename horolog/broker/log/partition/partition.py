@@ -98,7 +98,7 @@ class Partition:
         resources = opened.resources
         self.topic = opened.topic
         self.index = opened.index
-        name = f"{self.topic}-{self.index}"
+        name = str(self)
         self.directory = opened.folder.directory
         self.topic_id = opened.topic_id
         self.appended_bytes = 0
@@ -131,6 +131,9 @@ class Partition:
         state = f", offline: {condition.fault}" if condition.fault else stopped or ""
         offsets = f"{self.log_start_offset} to {self.log_end_offset}"
         return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
 
     def configure(self, config: TopicConfig) -> None:
         """Apply these settings from now on."""
@@ -315,11 +318,6 @@ class Partition:
         self.aborted.waiting.clear()
 
     # -- syncing
-
-    @property
-    def flush_is_due(self) -> bool:
-        """Whether `flush.messages` requires a sync now, whatever the producer's acks."""
-        return self.log_end_offset - self.sync_state.recovery_point >= self.config.flush_messages
 
     def sync(self) -> None:
         """Sync everything written so far. Safe in any thread. After a failure no appends are taken before a rewrite (`rewrite`)."""

@@ -47,4 +47,4 @@ def _look_at(partitions: Iterable[Partition]) -> None:
             if partition.condition.takes_appends:
                 partition.condition.stop(f"appends would be lost: {missing}")
         except StorageFault as fault:
-            log.warning("%r: cannot check whether its files exist: %s", partition, fault)
+            log.warning("%s: cannot check whether its files exist: %s", partition, fault)

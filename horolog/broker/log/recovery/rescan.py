@@ -97,7 +97,7 @@ class Rescanner:
         task.segment.take_over(seal)
         partition.segments_changed()
         partition.folder.counters.segments_mended.value += 1
-        log.info("%r: segment %s has been rescanned", partition, task.segment.base_offset)
+        log.info("%s: segment %s has been rescanned", partition, task.segment.base_offset)
         return True
 
 
@@ -118,7 +118,7 @@ def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
         try:
             set_active_apart(partition, now_ms)
         except StorageFault as fault:
-            log.error("%r: its active segment cannot be closed: %s", partition, fault)
+            log.error("%s: its active segment cannot be closed: %s", partition, fault)
             return None
     for segment, following in zip(partition.segments, partition.segments[1:], strict=False):
         if segment.base_offset == base_offset:

@@ -74,7 +74,7 @@ class Retries:
         for partition in self._attempts.keys() - set(waiting):
             del self._attempts[partition]
             if not partition.condition.is_deleted:
-                log.info("%r accepts appends again", partition)
+                log.info("%s accepts appends again", partition)
 
     def _put_off(self, attempts: _Attempts, longest_s: float) -> None:
         attempts.count += 1
@@ -92,7 +92,7 @@ class Retries:
                 attempts.writable = below is not None
             except StorageFault as fault:
                 level = logging.WARNING if attempts.count == 1 else logging.DEBUG
-                log.log(level, "%r: its disk does not work yet; trying again: %s", partition, fault)
+                log.log(level, "%s: its disk does not work yet; trying again: %s", partition, fault)
             finally:
                 attempts.running = False
 

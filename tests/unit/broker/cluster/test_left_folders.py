@@ -93,7 +93,7 @@ def test_a_journal_that_was_lost_is_missed(crew, says_so, caplog):
     if says_so == "a checkpoint":
         crew.storage.write_atomically("/disks/b/horolog-checkpoint.2", b"")
     assert merge_what_workers_left(crew.storage, crew.folders)
-    assert "horolog-journal is damaged it is missing" in caplog.text
+    assert "horolog-journal is damaged: it is missing" in caplog.text
     assert parse(crew.storage.read_all(f"/disks/a/{FILE_NAME}")).rules_in_doubt
 
 

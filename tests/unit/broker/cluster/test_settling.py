@@ -284,7 +284,7 @@ class TestJournals:
         crew.storage.corrupt("/data/horolog-journal", data.index(b"TopicsCreated"), 1)
         hurt = crew.storage.read_all("/data/horolog-journal")
         crew.start()
-        assert "is damaged behind entry" in caplog.text
+        assert "is damaged: behind entry" in caplog.text
         assert crew.storage.read_all("/data/horolog-journal.damaged") == hurt
 
     def test_a_checkpoint_that_is_damaged_is_left_out(self, crew, caplog):

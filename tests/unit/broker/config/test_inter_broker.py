@@ -23,9 +23,9 @@ def test_the_first_listener_serves_unless_a_key_names_another():
 
 
 def test_a_listener_that_is_not_there_is_refused():
-    with pytest.raises(SettingsError, match="there is no such listener: OUTSIDE, SASL_SSL, INSIDE"):
+    with pytest.raises(SettingsError, match="no listener has this name; the listeners are OUTSIDE, SASL_SSL, INSIDE"):
         chosen(inter_broker_listener_name="OTHER")
-    with pytest.raises(SettingsError, match="there is no such listener"):
+    with pytest.raises(SettingsError, match="no listener has this name"):
         chosen(security_inter_broker_protocol="SSL")
 
 

@@ -152,8 +152,8 @@ def test_old_keys_do_not_say_which_of_several_listeners_they_mean():
     ("flags", "said"),
     [
         ({}, []),
-        ({"port": "9093"}, ["port of Kafka 0.10 is used; Kafka 3 and newer want listeners="]),
-        ({"port": "1", "listeners": "PLAINTEXT://:2"}, ["port of Kafka 0.10 is not used, because listeners is given"]),
+        ({"port": "9093"}, ["port of Kafka 0.10 is used; set listeners="]),
+        ({"port": "1", "listeners": "PLAINTEXT://:2"}, ["port of Kafka 0.10 has no effect, because listeners is set"]),
         ({"advertised.host.name": "h", "advertised.port": "1"}, ["advertised.host.name and advertised.port of Kafka"]),
     ],
 )

@@ -39,5 +39,5 @@ def test_every_key_with_its_default_can_be_switched_on(tmp_path):
 
 
 def test_access_lists_that_close_need_an_authorizer(tmp_path):
-    with pytest.raises(SettingsError, match=f"{CLOSES_LISTS}.*no authorizer"):
+    with pytest.raises(SettingsError, match=f"{CLOSES_LISTS}.*without an authorizer"):
         load(switched_on(tmp_path), {}, {})

@@ -65,7 +65,7 @@ def test_variables_are_named_as_in_kafkas_image(variable, key):
     ("key", "said"),
     [
         ("principal.builder.class", "requires authentication, which this release does not support"),
-        ("super.users", "no authorizer goes by it: authorizer.class.name names one"),
+        ("super.users", "it has no effect without an authorizer; set authorizer.class.name"),
     ],
 )
 def test_protection_that_nobody_gives_ends_the_start_wherever_it_is_asked_for(tmp_path, source, key, said):
@@ -100,7 +100,7 @@ def test_a_setting_of_topics_is_a_warning(key, near):
     settings, warnings = load(None, {}, {key: "60000"})
     assert not settings.is_set(key)
     assert len(warnings) == 1
-    assert f"{key} is a setting of topics and not used here" in warnings[0]
+    assert f"{key} is a topic setting and has no effect here" in warnings[0]
     assert near is None or near in warnings[0]
 
 

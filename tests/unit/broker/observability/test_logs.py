@@ -56,7 +56,7 @@ def test_json(logged):
     stream = logged(horolog_log_format="json")
     log.warning("%s-%s: new segment", "orders", 3)
     log.warning("group %s: gone", "g")
-    log.warning("%r is slow", SimpleNamespace(topic="t", index=1))
+    log.warning("%s is slow", SimpleNamespace(topic="t", index=1))
     found = [json.loads(line) for line in lines(stream)]
     assert found[0]["message"] == "orders-3: new segment"
     assert (found[0]["topic"], found[0]["partition"]) == ("orders", 3)

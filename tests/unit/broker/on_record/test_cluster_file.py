@@ -47,6 +47,10 @@ def save(file):
     file.save(TOPICS, BROKER_CONFIGS, 4000, DELETING)
 
 
+def test_messages_name_the_file_by_its_path(file):
+    assert str(file) == "/data/horolog-cluster"
+
+
 def test_what_was_saved_is_loaded_even_after_a_power_cut(storage, file):
     save(file)
     storage.crash()

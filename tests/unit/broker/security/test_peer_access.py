@@ -58,7 +58,7 @@ def test_scram_begins_with_the_name():
         ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512"}, "is not among sasl.enabled.mechanisms of SASL_PLAINTEXT"),
         ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"}, "is required for the login at other brokers"),
         ({JAAS: f'{MODULES}.plain.PlainLoginModule required user_broker="secret";'}, "needs the username and the password"),
-        ({"inter.broker.listener.name": "OTHER"}, "there is no such listener"),
+        ({"inter.broker.listener.name": "OTHER"}, "no listener has this name"),
     ],
 )  # fmt: skip
 def test_a_login_that_others_would_refuse_is_refused_at_the_start(more, said):

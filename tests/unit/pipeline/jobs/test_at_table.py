@@ -46,7 +46,7 @@ def test_a_table_is_a_folder_or_has_a_name_in_a_catalogue():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "--to is expected, or --catalog and --table"),
+        ((), "give --to, or --catalog and --table"),
         (("--to", "/t", "--format", "delta", "--checkpoint", "/c"), "--checkpoint is for parquet; delta keeps offsets"),
         (("--catalog", "c", "--table", "n.t", "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),
         (("--catalog", "c"), "the catalogue c has many tables"),

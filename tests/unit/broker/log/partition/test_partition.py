@@ -378,16 +378,17 @@ def test_a_sync_moves_the_recovery_point_to_what_was_written(model):
 
 def test_flush_messages_and_flush_ms_ask_for_syncs():
     model = Model(small_config(flush_messages=3, flush_ms=100))
+    durability = model.partition.durability
     for n in range(3):
-        assert not model.partition.flush_is_due
+        assert not durability.is_due_at(model.partition.log_end_offset, 3)
         append(model, n)
-    assert model.partition.flush_is_due
+    assert durability.is_due_at(model.partition.log_end_offset, 3)
     model.flush()
-    assert not model.partition.durability.is_due(NOW_MS + 99, model.partition.config.flush_ms)
-    assert model.partition.durability.is_due(NOW_MS + 100, model.partition.config.flush_ms)
+    assert not durability.is_due(NOW_MS + 99, model.partition.config.flush_ms)
+    assert durability.is_due(NOW_MS + 100, model.partition.config.flush_ms)
     model.partition.sync()
-    assert not model.partition.flush_is_due
-    assert not model.partition.durability.is_due(NOW_MS + 10_000, model.partition.config.flush_ms)
+    assert not durability.is_due_at(model.partition.log_end_offset, 3)
+    assert not durability.is_due(NOW_MS + 10_000, model.partition.config.flush_ms)
 
 
 def test_segments_are_sealed_once_they_are_on_the_disk(model):
@@ -594,7 +595,7 @@ def test_a_partition_tells_what_it_holds(model):
     append(model)
     append(model)
     partition = model.partition
-    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2>"
+    assert (repr(partition), str(partition)) == ("<Partition t-0: 1 segments, offsets 0 to 2>", "t-0")
     partition.condition.stop("no room")
     assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, accepts no appends: no room>"
     partition.condition.go_offline("no disk")
