@@ -83,7 +83,7 @@ class FollowedPartition(Partition):
     ) -> bytes:
         """As of a leader that reads from the bucket. A reader at the end waits for the manifest, which may name more."""
         if offset >= (self.high_watermark if upto is None else min(upto, self.high_watermark)):
-            raise NotHere(f"the manifest of {self!r} is on its way here", path=self.directory)
+            raise NotHere(f"the manifest of {self} is on its way here", path=self.directory)
         data = super().read(
             offset,
             min(max_bytes, BLOCK_BYTES),

@@ -41,7 +41,7 @@ def _next_run(partition: ShippedPartition, offset: int, number: int, max_bytes: 
     heads = list(heads_in(data))
     topic_id = partition.topic_id
     if not heads or topic_id is None:
-        raise StorageFault(f"{partition!r}: what was written at {offset} is no longer there")
+        raise StorageFault(f"{partition}: what was written at offset {offset} is no longer there")
     times = [one.max_timestamp for one in heads]
     return NewRun(
         topic_id,

@@ -257,7 +257,7 @@ class FileJournal:
         if head is None or head == self._head or newest_in(data) < self._number:
             return False
         if head.whole is not None and head.whole.after > self._number:
-            raise FellBehind(f"{self!r}: its lines begin behind entry {head.whole.after}")
+            raise FellBehind(f"{self._path}: its lines begin behind entry {head.whole.after}")
         self._begin_with(head)
         self._sum = crc32(data[: self._start])
         self._is_named = False

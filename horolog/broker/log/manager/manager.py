@@ -186,7 +186,7 @@ class LogManager:
         key = partition.topic, partition.index
         if key in self._away:
             self.forget(partition)
-            raise StorageFault(f"{partition!r}: its data folder is unavailable", path=partition.directory)
+            raise StorageFault(f"{partition}: its data folder is unavailable", path=partition.directory)
         folder = self.folders.of(partition)
         try:
             folder.delete(partition)

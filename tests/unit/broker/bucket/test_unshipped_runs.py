@@ -65,5 +65,5 @@ def test_a_log_that_has_lost_its_records_is_a_fault(partition):
     del partition.segments[:-1]
     partition.written_end = 4
     partition.shipping_end = 1
-    with pytest.raises(StorageFault, match="written at 1 is no longer there"):
+    with pytest.raises(StorageFault, match="written at offset 1 is no longer there"):
         unshipped_runs.take(partition, 0, 1000)
