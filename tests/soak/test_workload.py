@@ -36,6 +36,30 @@ def test_librdkafka_gives_up_when_it_aborts_a_transaction_without_partitions(is_
     assert soak.history.outcomes.get("x 1") == (Outcome.ABORTED if is_added else None)
 
 
+def test_librdkafka_may_abort_what_was_never_added_when_the_next_coordinator_has_its_id() -> None:
+    """As behind a failover or a hand-over: the coordinator before has refused the partition, or has gone with the request."""
+    with broker_in_thread() as broker:
+        broker.create_topic("t")
+        soak = Soak(broker.bootstrap, 1)
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "log_level": 0})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce("t", b"1")
+        producer.commit_transaction(30)
+        with broker.faults.refuse("NOT_COORDINATOR", "add_partitions_to_txn") as refused:
+            producer.begin_transaction()
+            producer.produce("t", b"2")
+            while not refused.hits:
+                producer.poll(0.01)
+            broker.restart()
+        _abort(soak, producer, "x 1")
+        producer.begin_transaction()
+        producer.produce("t", b"3")
+        producer.commit_transaction(30)
+        assert [one.value for one in broker.records("t")] == [b"1", b"3"]
+    assert soak.history.outcomes["x 1"] == Outcome.ABORTED
+
+
 def test_librdkafka_may_abort_while_the_transaction_before_has_no_markers_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """As behind a failover: the leader of a partition is away, and the markers are written when it is back."""
     tries, mark = iter(range(3)), Marking.mark

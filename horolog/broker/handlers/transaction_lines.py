@@ -1,8 +1,9 @@
 """Requests wait until the transaction before theirs has ended: its decision is written, but not all of its markers, or the record of its end.
+They also wait while this broker is about to coordinate their id, and has not read its records yet.
 
-Kafka's brokers answer CONCURRENT_TRANSACTIONS at once, and the client asks again. After a failover the markers may take a second or more,
-because a partition has no leader yet. librdkafka that aborts the next transaction meanwhile sends EndTxn although no partition has been
-added, and takes the answer, INVALID_TXN_STATE, for a fatal error. Here AddPartitionsToTxn waits, and EndTxn waits behind it.
+Kafka's brokers answer CONCURRENT_TRANSACTIONS or COORDINATOR_LOAD_IN_PROGRESS at once, and the client asks again. After a failover both may
+take a second or more. librdkafka that aborts a transaction meanwhile sends EndTxn although no partition has been added, and takes the answer,
+INVALID_TXN_STATE, for a fatal error. Here AddPartitionsToTxn waits, and EndTxn waits behind it.
 
 The requests of a transactional id form a line: one that comes while others wait is served behind them. After `LONGEST_WAIT_MS` a request
 is answered as it would have been without a line. A client that closes its connection meanwhile has made its request: it is served.
@@ -23,6 +24,8 @@ LONGEST_WAIT_MS = 5_000
 Done = Callable[..., None]
 """Called with an error code first."""
 
+_NOT_YET = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+
 
 class _Request:
     """A request that may have to be made again."""
@@ -35,7 +38,7 @@ class _Request:
         self._is_asking = self._is_refused = False
 
     def ask(self) -> bool:
-        """Whether the transaction's coordinator has taken it; if not, the transaction before is still ending."""
+        """Whether the transaction's coordinator has taken it; if not, the transaction before is still ending, or the coordinator loads."""
         self._is_asking, self._is_refused = True, False
         try:
             self._ask(self._told)
@@ -47,7 +50,7 @@ class _Request:
         self._ask(self._done)
 
     def _told(self, code: ErrorCode, *rest: Any) -> None:
-        if self._is_asking and code == ErrorCode.CONCURRENT_TRANSACTIONS:
+        if self._is_asking and code in _NOT_YET:
             self._is_refused = True
         else:
             self._done(code, *rest)
@@ -60,13 +63,14 @@ class TransactionLines:
         self,
         waiting: Waiting,
         most_bytes: Callable[[], int],
-        call_soon: Callable[[Callable[[str], None], str], object],
+        call_soon: Callable[..., object],
     ) -> None:
         """Above `most_bytes` of all requests that wait, no more do."""
         self._waiting = waiting
         self._most_bytes = most_bytes
         self._call_soon = call_soon
         self._lines: dict[str, dict[Wait, None]] = {}
+        self._looks_soon = False
 
     def __repr__(self) -> str:
         return f"<TransactionLines of {len(self._lines)} transactional ids>"
@@ -84,9 +88,20 @@ class TransactionLines:
         self._waiting.add(wait, LONGEST_WAIT_MS)
 
     def settled(self, transactional_id: str) -> None:
-        """A step of the id's transaction has ended, or another broker coordinates it now."""
+        """A step of the id's transaction has ended."""
         if transactional_id in self._lines:
             self._call_soon(self._move, transactional_id)
+
+    def look(self) -> None:
+        """The records of some ids have been loaded, or another broker coordinates these ids now."""
+        if self._lines and not self._looks_soon:
+            self._looks_soon = True
+            self._call_soon(self._look)
+
+    def _look(self) -> None:
+        self._looks_soon = False
+        for transactional_id in list(self._lines):
+            self._move(transactional_id)
 
     def _move(self, transactional_id: str) -> None:
         for wait in list(self._lines.get(transactional_id, ())):

@@ -3,8 +3,8 @@
 - A partition that does not exist keeps the others of its request from being added (OPERATION_NOT_ATTEMPTED); internal topics are
   TOPIC_AUTHORIZATION_FAILED. Brokers send AddPartitionsToTxn v4+ for several producers; it may only verify.
 - TxnOffsetCommit v5 adds the group's offsets to the transaction by itself; older versions need AddOffsetsToTxn first.
-- AddPartitionsToTxn of clients, AddOffsetsToTxn and EndTxn wait while the transaction before is ending, up to five seconds; then the first
-  two get CONCURRENT_TRANSACTIONS.
+- AddPartitionsToTxn of clients, AddOffsetsToTxn and EndTxn wait while the transaction before is ending, or its coordinator loads, up to
+  five seconds; then the first two get CONCURRENT_TRANSACTIONS or COORDINATOR_LOAD_IN_PROGRESS.
 - EndTxn v5 returns the producer id and epoch to continue with. EndTxn is answered when the markers are on the disk.
 - Versions 0 and 1 do not know PRODUCER_FENCED and get INVALID_PRODUCER_EPOCH.
 """

@@ -344,6 +344,7 @@ class Broker:
             self.groups.shards.gained(shard)
         elif topic == TRANSACTION_STATE:
             self.transactions.gained(shard)
+            self.transaction_lines.look()
         elif topic == SHARE_GROUP_STATE:
             self.shares.states.gained(shard)
 
@@ -352,6 +353,7 @@ class Broker:
             self.groups.shards.lost(shard)
         elif topic == TRANSACTION_STATE:
             self.transactions.lost(shard)
+            self.transaction_lines.look()
         elif topic == SHARE_GROUP_STATE:
             self.shares.states.lost(shard)
 

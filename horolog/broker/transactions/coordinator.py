@@ -62,7 +62,7 @@ class TransactionCoordinator:
     ) -> None:
         """`others` are the brokers that lead the other partitions and coordinate the other ids.
 
-        `settled` is called with a transactional id whose requests may get another answer now than CONCURRENT_TRANSACTIONS.
+        `settled` is called with a transactional id when a step of its transaction has ended.
         """
         self._cluster = cluster
         self._clock = clock
@@ -73,7 +73,6 @@ class TransactionCoordinator:
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock, settled)
-        self._settled = settled
         self._strays = Strays(
             self._entries,
             self._join,
@@ -115,7 +114,7 @@ class TransactionCoordinator:
             if transaction is None:
                 self._entries.pop(transactional_id, None)
             else:
-                self._entries[transactional_id] = OpenTransaction(transaction)
+                self._entries[transactional_id] = OpenTransaction(transaction, is_inherited=True)
 
     def gained(self, shard: int) -> None:
         """Coordinate the ids of a shard from now on. Until it is read, requests for them get a retriable error."""
@@ -138,7 +137,6 @@ class TransactionCoordinator:
             if self._journal.shard_of(transactional_id) == shard:
                 entry.is_lost = True
                 del self._entries[transactional_id]
-                self._settled(transactional_id)
 
     def ensure_topic(self, done: Callable[[ErrorCode], None]) -> None:
         """Create the topic of transactions if it is missing; clients look up their coordinator before anything else."""
@@ -192,6 +190,7 @@ class TransactionCoordinator:
         )
         if isinstance(decision, ErrorCode):
             return decision
+        entry.is_inherited = False
         if decision.state == TransactionState.PREPARE_ABORT:
             self._ending.decide(entry, decision)
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -261,6 +260,7 @@ class TransactionCoordinator:
             log.warning("%s: partitions could not be added: %s", entry.transaction.id, fault)
             return fault.code
         entry.transaction = decision
+        entry.is_inherited = False
         entry.age_ms(self._clock)
         return ErrorCode.NONE
 
@@ -298,6 +298,7 @@ class TransactionCoordinator:
                 self._clock.wall_ms(),
                 self._cluster.producer_ids.take,
                 commit=commit,
+                is_inherited=entry.is_inherited,
             )
         except ClusterError:
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)

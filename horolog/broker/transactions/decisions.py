@@ -2,7 +2,7 @@
 
 Pure functions. A repeated request that changes nothing gets the same transaction back. The errors:
 
-- INVALID_PRODUCER_ID_MAPPING: the transactional id belongs to another producer id.
+- INVALID_PRODUCER_ID_MAPPING: the transactional id belongs to another producer id; or the producer aborts nothing, see `end`.
 - PRODUCER_FENCED: a newer producer or a timeout has bumped the epoch.
 - CONCURRENT_TRANSACTIONS: the last transaction is still ending; retry.
 - INVALID_TXN_STATE: there is nothing to end, or it ended the other way.
@@ -141,17 +141,25 @@ def end(
     new_producer_id: NewProducerId,
     *,
     commit: bool,
+    is_inherited: bool = False,
 ) -> TransactionOrError:
-    """The client commits or aborts. With version 2 this also uses up its epoch: the decision carries the next one."""
+    """The client commits or aborts. With version 2 this also uses up its epoch: the decision carries the next one.
+
+    A producer may abort a transaction that has only begun on its side, because its request to add a partition was lost with the coordinator
+    or refused by the one that the id was about to leave. Where the coordinator is the next one (`is_inherited`), the answer has such a
+    producer get a new epoch; librdkafka takes Kafka's answer, INVALID_TXN_STATE, for a fatal error. It still learns that nothing was aborted.
+    """
     newest = client_version >= VERSION_2
     repeated = newest and _is_repeated(before, producer)
     if not repeated:
         wrong = _wrong_producer(before, producer)
         if wrong is not None:
             return wrong
+    nothing_to_end = ErrorCode.INVALID_TXN_STATE
+    if is_inherited and not (commit or newest):
+        nothing_to_end = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if before.state.is_prepared:
-        same = before.state == _PREPARE[commit]
-        return ErrorCode.CONCURRENT_TRANSACTIONS if same else ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.CONCURRENT_TRANSACTIONS if before.state == _PREPARE[commit] else nothing_to_end
     if before.state == TransactionState.ONGOING:
         if repeated:
             return ErrorCode.PRODUCER_FENCED
@@ -160,7 +168,7 @@ def end(
         return before  # a repeated request, already carried out
     if newest and not commit and not repeated:
         return _prepare(before, client_version, now_ms, new_producer_id, commit=False)
-    return ErrorCode.INVALID_TXN_STATE
+    return nothing_to_end
 
 
 def _is_repeated(before: Transaction, producer: Producer) -> bool:

@@ -8,7 +8,8 @@ from horolog.broker.commit.waiting import Waiting
 from horolog.broker.handlers.transaction_lines import LONGEST_WAIT_MS, TransactionLines
 from horolog.protocol.errors import ErrorCode
 
-BUSY, OK = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE
+BUSY, LOADING, OK = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE
+ELSEWHERE = ErrorCode.NOT_COORDINATOR
 
 
 class Timer:
@@ -91,6 +92,23 @@ def test_one_that_is_held_up_is_made_again_with_each_step_of_the_transaction(wor
     assert world.answers == []
     world.settle()
     assert (world.answers, world.loop.timers) == ([("add", OK)], [])
+
+
+def test_one_waits_while_the_coordinator_loads_and_the_end_behind_it(world):
+    world.ask("add", LOADING, LOADING, OK)
+    world.ask("end", ErrorCode.INVALID_TXN_STATE)
+    world.ask("of another", LOADING, ELSEWHERE, transactional_id="y")
+    world.lines.look()
+    world.loop.run()
+    assert world.answers == [("of another", ELSEWHERE)]
+    world.codes["end"] = [OK]
+    world.lines.look()
+    world.lines.look()
+    assert len(world.loop.soon) == 1
+    world.loop.run()
+    assert (world.answers[1:], world.loop.timers) == ([("add", OK), ("end", OK)], [])
+    world.lines.look()
+    assert world.loop.soon == []
 
 
 def test_a_step_that_ends_while_the_coordinator_is_asked_does_not_make_requests_twice(world):

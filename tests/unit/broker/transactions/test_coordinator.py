@@ -483,13 +483,28 @@ def among_others(world: TransactionWorld, producer: Producer) -> TransactionWorl
     return world
 
 
-def test_requests_that_wait_hear_when_another_broker_coordinates_their_id(
-    world: TransactionWorld, producer: Producer
-) -> None:
-    settled: list[str] = []
-    world.coordinator._settled = settled.append
-    world.coordinator.lost(partition_for("x", 2))
-    assert settled == ["x"]
+@pytest.mark.parametrize("then", ["nothing", "adds a partition", "begins anew"])
+def test_a_producer_that_aborts_nothing_behind_a_move_gets_a_new_epoch(world, producer, then) -> None:
+    nothing_open, new_epoch = ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+    def end(*, commit: bool) -> ErrorCode:
+        told = Told()
+        world.coordinator.end("x", world.coordinator.get("x").producer, VERSION_0, told, commit=commit)
+        world.settle()
+        return told.code
+
+    assert end(commit=True) == ErrorCode.NONE
+    assert end(commit=False) == nothing_open
+    led_by(world, 2, 4)
+    led_by(world, 1, 5)
+    if then == "adds a partition":
+        added: list[ErrorCode] = []
+        world.coordinator.add("x", world.coordinator.get("x").producer, PLACES, VERSION_0, added.append)
+        world.settle()
+        assert (added, end(commit=True)) == ([ErrorCode.NONE], ErrorCode.NONE)
+    elif then == "begins anew":
+        assert initialize(world).code == ErrorCode.NONE
+    assert end(commit=False) == (new_epoch if then == "nothing" else nothing_open)
 
 
 def test_among_others_a_partition_is_added_when_that_is_on_the_disk(

@@ -35,9 +35,9 @@ def initialize(before, expected=None, timeout_ms=1000):
     return decisions.initialize(before, timeout_ms, expected, NOW_MS, lambda: NEW_ID)
 
 
-def end(before, commit, version, epoch=None, producer_id=7):
+def end(before, commit, version, epoch=None, producer_id=7, **more):
     producer = Producer(producer_id, before.producer_epoch if epoch is None else epoch)
-    return decisions.end(before, producer, version, NOW_MS, lambda: NEW_ID, commit=commit)
+    return decisions.end(before, producer, version, NOW_MS, lambda: NEW_ID, commit=commit, **more)
 
 
 # -- a producer begins
@@ -189,6 +189,16 @@ WITHOUT_NEW_EPOCH = [
 def test_ending_what_is_not_open(state, commit, expected):
     before = transaction(state)
     assert end(before, commit, VERSION_0) == (before if expected == HEARD else expected)
+
+
+@pytest.mark.parametrize(("state", "commit", "expected"), WITHOUT_NEW_EPOCH)
+def test_whoever_aborts_what_only_began_on_its_side_gets_a_new_epoch_from_the_next_coordinator(state, commit, expected):
+    before = transaction(state)
+    if expected == INVALID and not commit:
+        expected = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert end(before, commit, VERSION_0, is_inherited=True) == (before if expected == HEARD else expected)
+    assert end(before, commit, VERSION_2, is_inherited=True) == end(before, commit, VERSION_2)
+    assert end(before, commit, VERSION_0, 4, is_inherited=True) == FENCED
 
 
 @pytest.mark.parametrize(

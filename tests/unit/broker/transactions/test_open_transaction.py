@@ -14,7 +14,13 @@ def entry(started_ms=NOW_MS, timeout_ms=60_000):
 
 def test_it_begins_with_every_partition_unmarked_and_nobody_waiting():
     made = entry()
-    assert (made.unmarked, made.waiting, made.busy, made.is_lost) == (PLACES, [], False, False)
+    assert (made.unmarked, made.waiting, made.busy, made.is_lost, made.is_inherited) == (
+        PLACES,
+        [],
+        False,
+        False,
+        False,
+    )
     assert repr(made) == "<x Ongoing>"
     made.busy = True
     assert repr(made) == "<x Ongoing, busy>"
