@@ -142,10 +142,8 @@ class Shipper(NamedTuple):
                     continue
                 if not whole.size_bytes:
                     break
-                data, end_offset = (
-                    memoryview(data)[: whole.size_bytes],
-                    whole.next_offset,
-                )  # a copy would cost a tenth of the round
+                # a copy would cost a tenth of the round
+                data, end_offset = memoryview(data)[: whole.size_bytes], whole.next_offset
             found.append(self.writer.add(data))
             position += len(data)
             size_bytes = READ_BYTES
