@@ -89,7 +89,7 @@ async def readable(segments: SegmentsInBucket, opening: Opening, known: Covered 
         log.error("%s is not opened, since its newest manifest cannot be read: %s", name, error)
         return None
     if found.manifest is not None and found.manifest.epoch > opening.epoch:
-        log.warning("%s is led elsewhere, in epoch %s", name, found.manifest.epoch)
+        log.warning("%s: another broker leads it, in epoch %s", name, found.manifest.epoch)
         return None
     return found
 

@@ -647,7 +647,7 @@ def test_a_partition_that_a_later_leader_has_moved_on_with_is_not_opened(store, 
     place = side.open((0, Wal(9, 9), 1), (2, ONE))
     side.loop.advance(2 * MANIFEST_RETRY_S)
     assert side.opened == []
-    assert "t-0 is led elsewhere, in epoch 3" in caplog.text
+    assert "t-0: another broker leads it, in epoch 3" in caplog.text
     side.log.give_up(place)
     side.loop.advance(2 * MANIFEST_RETRY_S)
     assert side.opened == []
