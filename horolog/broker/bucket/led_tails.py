@@ -7,14 +7,13 @@ other leaders have written a part, or it is large: what the next leader copies i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
 from horolog.broker.base.answers import Answer
 from horolog.broker.bucket.led_segments import LedSegments
 from horolog.broker.bucket.seams import ClusterSide
-from horolog.broker.bucket.segment_uploader import AT_ONCE
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_upkeep import StoreUpkeep
 from horolog.broker.on_record.cluster_file import Place
@@ -75,22 +74,13 @@ class LedTails:
 
     def close_some(self) -> None:
         """Close segments of partitions that are slow to take over."""
-        for one in islice(self._slow(), CLOSED_AT_ONCE):
+        for one in self._some(self._led, self._is_slow, CLOSED_AT_ONCE).values():
             self._segments.uploader.close(one)
-
-    def _slow(self) -> Iterator[ShippedPartition]:
-        """The partitions whose last segment begins before this broker's records, and that are slow to take over."""
-        for place, one in self._led.items():
-            offset, object_count = self.begun[place]
-            is_slow = object_count > MOST_OBJECTS or self._stretches(place) > MOST_STRETCHES
-            if is_slow and one.segments[-1].base_offset < offset:
-                yield one
 
     async def shorten(self, places: Iterable[Place], within_s: float) -> None:
         """Have segments cover the long tails of partitions that will move, within so many seconds. Clients are served meanwhile."""
         until_s = self._now() + within_s
-        found = ((place, self._led[place]) for place in places if place in self._led)
-        long = dict(islice((one for one in found if self._is_long(*one)), MOST_MOVING))
+        long = self._some(places, self._is_long, MOST_MOVING)
         uploader, covered_end = self._segments.uploader, self._segments.manifests.covered_end
         ends: dict[Place, int] = {}
         for place, one in long.items():
@@ -99,10 +89,8 @@ class LedTails:
             if len(ends) % CLOSED_AT_ONCE == 0:
                 await self._pause(0)
         await self._until(until_s, long, lambda place: long[place].high_watermark >= ends[place])
-        uploader.at_once = MOVING_AT_ONCE
-        uploader.look()
+        uploader.look(MOVING_AT_ONCE)
         await self._until(until_s, long, lambda place: covered_end(long[place]) >= ends[place])
-        uploader.at_once = AT_ONCE
         covered = {place: epoch for place, epoch in self.covered().items() if place in long}
         self._upkeep.let_go_of_tails(covered)
         await self._until(until_s, covered, lambda place: self._stretches(place) < 2)
@@ -111,6 +99,19 @@ class LedTails:
         """Wait until it is so for all that are led here, or for no longer."""
         while not all(map(is_so, filter(self._led.__contains__, places))) and self._now() < until_s:
             await self._pause(LOOKED_AT_EVERY_S)
+
+    def _some(
+        self, places: Iterable[Place], are_meant: Callable[[Place, ShippedPartition], bool], most: int
+    ) -> dict[Place, ShippedPartition]:
+        """The first of these places that are led here and meant."""
+        led = ((place, self._led[place]) for place in places if place in self._led)
+        return dict(islice((one for one in led if are_meant(*one)), most))
+
+    def _is_slow(self, place: Place, partition: ShippedPartition) -> bool:
+        """Whether it is slow to take over, and its last segment begins before this broker's records."""
+        offset, object_count = self.begun[place]
+        is_slow = object_count > MOST_OBJECTS or self._stretches(place) > MOST_STRETCHES
+        return is_slow and partition.segments[-1].base_offset < offset
 
     def _is_long(self, place: Place, partition: ShippedPartition) -> bool:
         is_long = self._stretches(place) > 1 or partition.segments[-1].size_bytes >= LONG_BYTES

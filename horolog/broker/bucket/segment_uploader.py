@@ -86,7 +86,7 @@ class SegmentUploader:
         self._store = store
         self._uploads = uploads
         self._going: dict[ShippedPartition, _Going] = {}
-        self.at_once = AT_ONCE
+        self._at_once = AT_ONCE
         self._under_way = 0
         self._next: deque[tuple[ShippedPartition, _Going]] = deque()
         """The partitions that were not asked for a segment since the last look."""
@@ -121,8 +121,9 @@ class SegmentUploader:
         going = self._going.get(partition)
         return going is not None and going.is_under_way
 
-    def look(self) -> None:
-        """Close old segments, and upload closed ones."""
+    def look(self, at_once: int = AT_ONCE) -> None:
+        """Close old segments, and upload closed ones, so many at a time; not fewer than before while partitions wait for that."""
+        self._at_once = max(at_once, self._at_once) if self._next else at_once
         self._next = deque(self._going.items())
         for partition in list(self._going):
             if partition.condition.takes_appends:
@@ -131,7 +132,7 @@ class SegmentUploader:
 
     def _begin_some(self) -> None:
         """Begin as many uploads as may be under way."""
-        while self._next and self._under_way < self.at_once:
+        while self._next and self._under_way < self._at_once:
             partition, going = self._next.popleft()
             if self._is_current(partition, going) and partition.condition.takes_appends:
                 self._begin(partition, going)
@@ -153,7 +154,7 @@ class SegmentUploader:
                 log.warning("%s: its segment could not be closed; trying again: %s", partition, fault)
 
     def _begin(self, partition: ShippedPartition, going: _Going) -> None:
-        if going.is_under_way or self._under_way >= self.at_once:
+        if going.is_under_way or self._under_way >= self._at_once:
             return
         due = upload_plan.next_upload(partition, InBucket(going.sent, going.unread, *self._uploads.ends(partition)))
         if due is not None:

@@ -134,9 +134,20 @@ def test_a_long_tail_of_one_leader_is_covered_and_a_short_one_is_not(store, monk
     assert moving.covered == []
 
 
+def test_a_move_that_is_cancelled_half_way_leaves_uploads_as_they_were(store, monkeypatch):
+    moving = Moving(store)
+    uploader, asked = moving.side.log.of_bucket.uploader, []
+    monkeypatch.setattr(uploader, "look", lambda *at_once: asked.append(at_once))
+    steps = moving.side.log.tails.shorten(moving.places, WITHIN_S)
+    steps.send(None)
+    steps.close()
+    moving.side.log.of_bucket.look()
+    assert asked == [(led_tails.MOVING_AT_ONCE,), ()]
+
+
 def test_what_cannot_be_uploaded_in_time_is_not_waited_for(store, monkeypatch):
     moving = Moving(store)
-    monkeypatch.setattr(moving.side.log.of_bucket.uploader, "look", lambda: None)
+    monkeypatch.setattr(moving.side.log.of_bucket.uploader, "look", lambda *_: None)
     ended = moving.shorten()
     moving.side.loop.advance(WITHIN_S - 0.1)
     assert ended == []
@@ -147,7 +158,7 @@ def test_what_cannot_be_uploaded_in_time_is_not_waited_for(store, monkeypatch):
 
 def test_a_partition_that_moves_on_meanwhile_is_not_waited_for(store, monkeypatch):
     moving = Moving(store)
-    monkeypatch.setattr(moving.side.log.of_bucket.uploader, "look", lambda: None)
+    monkeypatch.setattr(moving.side.log.of_bucket.uploader, "look", lambda *_: None)
     ended = moving.shorten()
     moving.side.log.give_up(moving.places[0])
     moving.side.loop.advance(0.1)

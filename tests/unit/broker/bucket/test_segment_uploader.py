@@ -248,6 +248,23 @@ def test_a_few_uploads_are_under_way_at_a_time():
     assert f"{segment_uploader.AT_ONCE} uploads are under way" in repr(world.uploader)
 
 
+def test_a_look_that_asks_for_more_at_a_time_has_them_until_none_waits_for_that():
+    world, others = World(HeldStore()), [filled(random.Random(number)) for number in range(5)]
+    for one in others:
+        world.uploader.keep(one, NOTHING)
+    for at_once in (segment_uploader.AT_ONCE + 1, segment_uploader.AT_ONCE):
+        world.uploader.look(at_once)
+        assert len(world.store.waiting) == segment_uploader.AT_ONCE + 1
+    while world.store.waiting:
+        world.store.answer(next(iter(world.store.waiting)))
+    for one in (world.partition, *others):
+        append(one, 7)
+        one.roll(NOW_MS)
+        one.shipped(one.log_end_offset)
+    world.uploader.look()
+    assert len(world.store.waiting) == segment_uploader.AT_ONCE
+
+
 def test_one_look_is_enough_for_the_segments_of_all_partitions():
     world, others = World(HeldStore()), [filled(random.Random(number)) for number in range(3)]
     for one in others:
