@@ -37,6 +37,7 @@ PIPELINED = 16
 SESSION_PARTITIONS = 1_000
 WOKEN = 10  # sessions that wait for the same partition
 LOOK_UPS = 20_000  # of different times, so that no memory of what was found is measured alone
+LOOKED_UP_PARTITIONS = 1_000
 NEWEST_PRODUCE = 13
 OLD_RECORDS = 20_000
 OLD_SET_BYTES = 16384
@@ -247,6 +248,16 @@ def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
     )
 
 
+def _look_up_many(at: Inside) -> Callable[[], None]:
+    """One request for all partitions of a topic, each of which has one record."""
+    name = at.topic("many", LOOKED_UP_PARTITIONS)
+    record = frames.batch(_values(1), fill.FIRST_TIMESTAMP)
+    for partition in range(LOOKED_UP_PARTITIONS):
+        at.send(frames.produce(3, name, record, partition=partition), 1)
+    frame = frames.list_all_offsets(name, fill.FIRST_TIMESTAMP, LOOKED_UP_PARTITIONS)
+    return lambda: at.send(frame, 1)
+
+
 def _commit(at: Inside) -> Callable[[], None]:
     """As many groups as requests in one read: each commits one offset."""
     topic = at.topic("committed")
@@ -407,6 +418,11 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
         _woken_sessions,
     ),
     "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
+    "lookup-1000": (
+        f"ListOffsets v1 by time, {LOOKED_UP_PARTITIONS:,} partitions of one record in one request",
+        1,
+        _look_up_many,
+    ),
     "commit-16": (f"OffsetCommit v2, {PIPELINED} in one read", PIPELINED, _commit),
     "transaction": (
         "a request of a transaction of one record and one offset",

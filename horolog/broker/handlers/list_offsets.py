@@ -28,6 +28,7 @@ from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_par
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.head import NO_EPOCH
 from horolog.protocol.topic_partition import each_topic_once
 from horolog.protocol.wire import NO_THROTTLING_MS
 
@@ -95,7 +96,11 @@ def _respond(
 
 
 def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:
-    if len(topics) == 1 and len(topics[0][1]) == 1:
+    """The partitions that a request with each topic once names more than once."""
+    for _, asked in topics:
+        if len(asked) > 1 and len({each[0] for each in asked}) < len(asked):
+            break
+    else:
         return set()
     counts = Counter((name, each[0]) for name, asked in topics for each in asked)
     return {key for key, count in counts.items() if count > 1}
@@ -110,9 +115,10 @@ def _answer(
     partition = find_partition(cluster, name, index)
     if isinstance(partition, ErrorCode):
         return _failed(index, partition)
-    stale = epoch_error(partition, current_epoch)
-    if stale is not None:
-        return _failed(index, stale)
+    if current_epoch != NO_EPOCH:
+        stale = epoch_error(partition, current_epoch)
+        if stale is not None:
+            return _failed(index, stale)
     if partition.config.stored_magic == 0 and (target >= 0 or target == LARGEST_TIMESTAMP):
         return _failed(index, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
     try:

@@ -147,21 +147,21 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
     position = 0
     try:
         for _ in range(header.count):
-            length, position = _read_varint(records, position)
+            length, position = read_varint(records, position)
             stop = position + length
             delta = records[position + 1]  # behind the attributes, which are not used
             if delta > 127:
                 delta, position = decode_varint(records, position + 1, MAX_VARLONG_BYTES)
             else:
                 delta, position = delta >> 1 ^ -(delta & 1), position + 2
-            offset_delta, position = _read_varint(records, position)
+            offset_delta, position = read_varint(records, position)
             key, position = _read_bytes(records, position)
             value, position = _read_bytes(records, position)
             count = records[position]
             position += 1
             headers: tuple[Header, ...] = ()
             if count:
-                count, position = _read_varint(records, position - 1)
+                count, position = read_varint(records, position - 1)
                 headers, position = _read_headers(records, position, count)
             if position != stop:
                 raise DecodeError(f"a record ends {position - stop:+d} bytes from where its length says")
@@ -176,7 +176,8 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
         raise DecodeError(f"{len(records) - position} bytes follow the last record")
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """The signed varint at a position, and where it ends; most have one byte."""
     value = data[position]
     if value > 127:
         second = data[position + 1]
@@ -192,7 +193,7 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
     length = data[position]
     position += 1
     if length > 127:
-        length, position = _read_varint(data, position - 1)
+        length, position = read_varint(data, position - 1)
     else:
         length = length >> 1 ^ -(length & 1)
     if length < 0:

@@ -6,6 +6,9 @@ that E' names: every batch up to entry j-1 is earlier than the target: otherwise
 begins at that batch and meets the answer within about two index intervals; how long the segment is, and how disordered its
 times are, plays no part.
 
+Batches that are plain, and of which many lie in one read, are passed over and looked into where they were read. Whatever is
+anything else ends that, and is walked head by head.
+
 Where batches are large each has an entry, and the batch at entry j holds the answer if it follows the one at entry j-1 and
 reaches the target. So it is looked at first, in one read; if its samples are remembered, in none.
 
@@ -13,7 +16,9 @@ Which batches are looked into is decided by their headers: control batches, batc
 header still shows a time) and messages without a time are passed over, and so are all whose largest time is before the target.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from mypy_extensions import i64
 
 from horolog.broker.log.indexes import offset_index, time_index
 from horolog.broker.log.segments.batch_times import (
@@ -29,19 +34,22 @@ from horolog.broker.log.segments.batch_times import (
     highs_of_opened,
 )
 from horolog.broker.log.segments.index_loading import indexes_of
-from horolog.broker.log.segments.reader import heads_from
+from horolog.broker.log.segments.reader import heads_from, reads_of
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.batch import read_header, records_of
+from horolog.protocol.records.batch import BatchHeader, read_header, records_of
 from horolog.protocol.records.compression import CODEC_MASK
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
     BATCH_MAGIC,
     CONTROL_BIT,
+    HEADER,
     HEADER_BYTES,
+    LENGTH_ENDS_AT,
     MAGIC_AT,
     NO_OFFSET,
+    WALK_BYTES,
     Head,
 )
 from horolog.protocol.records.record import MAX_INT64
@@ -49,7 +57,10 @@ from horolog.protocol.records.record import MAX_INT64
 WALKED_AT_ONCE_BYTES = 64 * 1024
 """A plain batch above this size is walked to its end when it is first looked into: each part of the way would read all that follows."""
 
-NOT_PLAIN = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
+NOT_PLAIN: Final = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
+
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_unpack_header: Final = HEADER.unpack_from
 
 
 class Found(NamedTuple):
@@ -84,18 +95,63 @@ def first_in_segment(
     at_once = _at_entry(segment, entries, number + 1, timestamp, start_offset, cache)
     if at_once is not None:
         return at_once if at_once.offset < end_offset else None
-    for head in heads_from(segment, offset_index.position_of(entries, number)):
+    position = offset_index.position_of(entries, number)
+    position, found = _among_plain(segment, position, timestamp, start_offset, end_offset)
+    if found is not None:
+        return found if found.offset < end_offset else None
+    for head in heads_from(segment, position):
         if head.max_timestamp < timestamp or head.last_offset < start_offset:
             if head.base_offset >= end_offset:
                 return None
             continue
         try:
-            found = _in_batch(segment, head, timestamp, start_offset, cache)
+            place = _in_batch(segment, head, timestamp, start_offset, cache)
         except DecodeError as error:
             raise _damaged(segment, head.position, error) from error
-        if found is not None:
-            return Found(*found, head.leader_epoch) if found.offset < end_offset else None
+        if place is not None:
+            return Found(*place, head.leader_epoch) if place.offset < end_offset else None
     return None
+
+
+def _among_plain(
+    segment: Segment, position: int, timestamp: int, start_offset: int, end_offset: int
+) -> tuple[int, Found | None]:
+    """The first record at or after a time if it lies in a small plain batch; if not, where the walk over heads begins."""
+    end = segment.size_bytes
+    if segment.holes:
+        return position, None
+    read = reads_of(segment)
+    while position < end:
+        data = read(min(WALK_BYTES, end - position), position)
+        size: i64 = len(data)
+        at: i64 = 0
+        while at + HEADER_BYTES <= size:
+            fields = _unpack_header(data, at)
+            base_offset, length, epoch, magic, _, attributes, delta, _, largest, _, _, _, count = fields
+            following: i64 = at + LENGTH_ENDS_AT + length
+            if magic != BATCH_MAGIC or following < at + HEADER_BYTES or position + following > end:
+                return position + at, None
+            has_times = count > 0 and not attributes & CONTROL_BIT
+            if has_times and largest >= timestamp and base_offset + delta >= start_offset:
+                if attributes & NOT_PLAIN or base_offset < start_offset or following - at > SMALL_BATCH_BYTES:
+                    return position + at, None
+                if following > size:
+                    break
+                header = _new_tuple(BatchHeader, fields)
+                try:
+                    place = find_record(data, at + HEADER_BYTES, count, header, timestamp)
+                except DecodeError:
+                    return position + at, None
+                if place is not None:
+                    found_ms, offset = place
+                    return position + at, _new_tuple(Found, (found_ms, offset, epoch))
+            elif base_offset >= end_offset:
+                return position + at, None
+            at = following
+        if not at:
+            break
+        position += at
+    return position, None
 
 
 def _at_entry(

@@ -28,7 +28,7 @@ def find(segment: Segment, offset: int) -> int | None:
     """The position of the first batch that ends at or behind an offset; None if there is none in this segment."""
     offsets, _ = indexes_of(segment)
     position = offset_index.lookup(offsets.entries, offset - segment.base_offset)
-    read = _reads_of(segment)
+    read = reads_of(segment)
     try:
         for start, end in good_ranges(segment, position):
             found = seek(read, start, end, offset=offset)
@@ -41,7 +41,7 @@ def find(segment: Segment, offset: int) -> int | None:
 
 def heads_from(segment: Segment, position: int) -> Iterator[Head]:
     """The heads of all written batches from a position on."""
-    read = _reads_of(segment)
+    read = reads_of(segment)
     try:
         for start, end in good_ranges(segment, position):
             yield from heads(read, start, end)
@@ -49,7 +49,7 @@ def heads_from(segment: Segment, position: int) -> Iterator[Head]:
         raise _suspected(segment, error) from error
 
 
-def _reads_of(segment: Segment) -> Callable[[int, int], bytes]:
+def reads_of(segment: Segment) -> Callable[[int, int], bytes]:
     """A function that reads a log for a walk over heads: it verifies first, because a wrong size would skip some."""
     if segment.unverified is None:
         return segment.log.pread

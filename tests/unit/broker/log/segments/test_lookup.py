@@ -108,6 +108,91 @@ def test_a_large_batch_is_read_whole_only_once(monkeypatch):
     assert max(sizes) <= WALK_BYTES
 
 
+def reads_of_a_lookup(segment, target, monkeypatch):
+    sizes, real = [], segment.log.pread
+    with monkeypatch.context() as patch:
+        patch.setattr(type(segment.log), "pread", lambda _, *at: (sizes.append(at[0]), real(*at))[1])
+        assert first_in_segment(segment, target, 0, END, TimesCache()).offset == target
+    return sizes
+
+
+def test_small_batches_are_looked_into_where_they_were_read(monkeypatch):
+    segment = segment_with(*(batch(n, n, size=900) for n in range(40)), index_interval_bytes=1 << 20)
+    size = segment.size_bytes // 40
+    in_first, over_edge = WALK_BYTES // size - 1, WALK_BYTES // size
+    assert reads_of_a_lookup(segment, in_first, monkeypatch) == [WALK_BYTES]
+    assert reads_of_a_lookup(segment, over_edge, monkeypatch) == [WALK_BYTES, WALK_BYTES]
+    assert reads_of_a_lookup(segment_with(batch(0, 0)), 0, monkeypatch) == [len(batch(0, 0))]
+
+
+def of_append_time(first, *timestamps):
+    return encode_batch(
+        [Record(first + n, 1, 0, b"k", b"v") for n in range(len(timestamps))], append_time=timestamps[0]
+    )
+
+
+def emptied(first, *timestamps):
+    data = bytearray(batch(first, *timestamps))
+    HEADER.pack_into(data, 0, *HEADER.unpack_from(data)[:-1], 0)
+    return data
+
+
+def marker(first, *timestamps):
+    made = Marker(committed=True, coordinator_epoch=0)
+    return encode_marker(made, first, timestamps[0], producer_id=1, producer_epoch=0, leader_epoch=4)
+
+
+def small_zipped(first, *timestamps):
+    return encode_batch([Record(first + n, time, 0, b"k", b"v") for n, time in enumerate(timestamps)], Codec.GZIP)
+
+
+KINDS = {
+    "plain": (batch, None),
+    "sixteen of them": (lambda first, *times: batch(first, *times, size=60), None),
+    "large": (lambda first, *times: large(first, times), None),
+    "compressed": (small_zipped, None),
+    "of the time of its append": (of_append_time, 0),
+    "emptied": (emptied, ()),
+    "marker": (marker, ()),
+}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*KINDS, *["plain"] * 5]), st.lists(st.integers(0, 30), min_size=1, max_size=6)),
+        min_size=1,
+        max_size=40,
+    ),
+    st.sampled_from([1, 500, 1 << 20]),
+    st.integers(0, 80),
+    st.integers(0, 120),
+)
+def test_small_batches_among_others_answer_alike(made, interval, start, end):
+    offset, data, records = 0, [], []
+    for kind, times in made:
+        encoded, shown = KINDS[kind]
+        data.append(encoded(offset, *times))
+        if kind == "marker":
+            offset += 1
+            continue
+        effective = times if shown is None else [] if shown == () else [times[0]] * len(times)
+        records += [(offset + n, time) for n, time in enumerate(effective)]
+        offset += len(times)
+    segment = segment_with(*data, index_interval_bytes=interval)
+    for target in range(32):
+        wanted = next((at for at, time in records if time >= target and at >= start), None)
+        found = first_in_segment(segment, target, start, end, TimesCache())
+        assert (found and found.offset) == (wanted if wanted is not None and wanted < end else None)
+
+
+@pytest.mark.parametrize("cut_bytes", [1, 20, 70])
+def test_a_batch_that_is_cut_short_is_a_fault(cut_bytes):
+    segment = segment_with(batch(0, 5), batch(1, 7))
+    segment.size_bytes -= cut_bytes
+    with pytest.raises(StorageFault, match="is cut short"):
+        first_in_segment(segment, 7, 0, END, TimesCache())
+
+
 def large(first, times):
     return batch(first, *times, size=SMALL_BATCH_BYTES // len(times) + 1)
 
