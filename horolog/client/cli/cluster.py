@@ -115,5 +115,5 @@ def _show(cluster: dict[str, Any], console: Console, *, watches: bool) -> None:
         ],
     )
     if cluster["offline"]:
-        console.warn(f"{counted(cluster['offline'], 'partition')} without a leader; `horolog health` names them")
+        console.warn(f"{counted(cluster['offline'], 'partition')} without a leader; `horolog health` lists them")
     console.out.flush()

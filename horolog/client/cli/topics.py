@@ -189,7 +189,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         console.json(described)
         return ExitCode.OK
     for topic in described:
-        default = "as the broker is set" if arguments.dir is None else "settings are not read from files"
+        default = "default settings" if arguments.dir is None else "settings are not read from files"
         settings = (
             ", ".join(f"{key}={setting_text(key, value or '')}" for key, value in topic["configs"].items()) or default
         )

@@ -152,7 +152,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
     gone = [one for one in sorted(known) if arguments.mechanism in {None, one}]
     if not gone:
         by = f" with a password for {arguments.mechanism}" if arguments.mechanism else ""
-        raise NotFoundError(f"there is no user {arguments.name!r}{by}", "`horolog users list` names them")
+        raise NotFoundError(f"there is no user {arguments.name!r}{by}", "`horolog users list` shows those that exist")
     if arguments.data:
         from horolog.broker.cluster.cluster_state import RulesChanged
         from horolog.broker.security.sasl.scram_keys import KINDS

@@ -49,7 +49,7 @@ async def test_a_command_has_a_client_until_it_ends():
     [
         ("t", [2], "topic t has no partition 2; it has 2, counted from 0"),
         ("orderz", None, "there is no topic 'orderz'; do you mean 'orders'?"),
-        ("x", None, "there is no topic 'x'; `horolog topics list` names them"),
+        ("x", None, "there is no topic 'x'; `horolog topics list` shows those that exist"),
     ],
 )
 async def test_what_is_not_there_is_named(topic, wanted, said):
@@ -110,4 +110,4 @@ def test_each_error_of_the_client_has_its_exit_code(error, kind, said):
 
 def test_the_name_that_is_spelled_alike_is_offered():
     assert str(no_such("group", "billin", ["billing", "mail"])) == "there is no group 'billin'; do you mean 'billing'?"
-    assert "`horolog groups list` names them" in str(no_such("group", "x", []))
+    assert "`horolog groups list` shows those that exist" in str(no_such("group", "x", []))

@@ -72,4 +72,4 @@ def test_what_was_not_looked_at_is_refused(groups, topics, lags, expected):
 
 
 def test_a_group_that_nothing_is_spelled_like():
-    assert str(asyncio.run(why_no_group(Admin(), "xyz"))) == "there is no group 'xyz'; `horolog groups list` names them"
+    assert str(asyncio.run(why_no_group(Admin(), "xyz"))) == "there is no group 'xyz'; `horolog groups list` shows those that exist"
