@@ -13,7 +13,7 @@ from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
 from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
 from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.storage import StorageFault
-from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.batch import encode_batch, read_header, write_crc
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import HEADER, WALK_BYTES
@@ -137,6 +137,15 @@ def emptied(first, *timestamps):
     return data
 
 
+def of_a_later_head(first, *timestamps):
+    """Of its records the latest are gone, as the cleaner may leave it."""
+    data = bytearray(batch(first, *timestamps))
+    header = read_header(data)._replace(max_timestamp=31)
+    HEADER.pack_into(data, 0, *header)
+    write_crc(data)
+    return data
+
+
 def marker(first, *timestamps):
     made = Marker(committed=True, coordinator_epoch=0)
     return encode_marker(made, first, timestamps[0], producer_id=1, producer_epoch=0, leader_epoch=4)
@@ -152,6 +161,7 @@ KINDS = {
     "large": (lambda first, *times: large(first, times), None),
     "compressed": (small_zipped, None),
     "of the time of its append": (of_append_time, 0),
+    "of a later head": (of_a_later_head, None),
     "emptied": (emptied, ()),
     "marker": (marker, ()),
 }
