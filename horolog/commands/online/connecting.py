@@ -127,5 +127,6 @@ def no_such(kind: str, name: str, names: Collection[str]) -> NotFoundError:
 
     close = get_close_matches(name, names, n=1)
     return NotFoundError(
-        f"there is no {kind} {name!r}", f"do you mean {close[0]!r}?" if close else f"`horolog {kind}s list` shows those that exist"
+        f"there is no {kind} {name!r}",
+        f"do you mean {close[0]!r}?" if close else f"`horolog {kind}s list` shows those that exist",
     )

@@ -72,4 +72,5 @@ def test_what_was_not_looked_at_is_refused(groups, topics, lags, expected):
 
 
 def test_a_group_that_nothing_is_spelled_like():
-    assert str(asyncio.run(why_no_group(Admin(), "xyz"))) == "there is no group 'xyz'; `horolog groups list` shows those that exist"
+    reason = str(asyncio.run(why_no_group(Admin(), "xyz")))
+    assert reason == "there is no group 'xyz'; `horolog groups list` shows those that exist"
