@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,8 @@ class Running:
 
     def folders_of(self, topic: str) -> list[Path]:
         """Where the topic's partitions lie, wherever below its folder this broker has its data."""
-        return [path for path in self.data.rglob(f"{topic}-*") if path.name.removeprefix(f"{topic}-").isdigit()]
+        found = [path for path in self._folders() if path.name.startswith(f"{topic}-")]
+        return [path for path in found if path.name.removeprefix(f"{topic}-").isdigit()]
 
     def wait_until_removed(self) -> None:
         """Until the files of deleted topics have left the disk, or it has taken long enough."""
@@ -55,8 +56,11 @@ class Running:
             time.sleep(REMOVAL_SECONDS / 100)
 
     def _removes(self) -> bool:
-        """Unlike `rglob`, `os.walk` passes over folders that vanish meanwhile."""
-        return any(name.endswith("-delete") for _, folders, _ in os.walk(self.data) for name in folders)
+        return any(path.name.endswith("-delete") for path in self._folders())
+
+    def _folders(self) -> Iterator[Path]:
+        """All folders of its data. Unlike `rglob`, `os.walk` passes over those that vanish meanwhile."""
+        return (Path(above, name) for above, folders, _ in os.walk(self.data) for name in folders)
 
 
 def start(
