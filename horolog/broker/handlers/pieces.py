@@ -180,7 +180,12 @@ class Cutter:
         build: Callable[[Any], Any],
     ) -> Iterator[Piece]:
         """`build` makes the request from the holder of the array at `depth`."""
-        fields, has_inner = self._fields, depth + 1 < len(self._fields)
+        fields = self._fields
+        if depth + 1 == len(fields):
+            for elements in _runs(fields.of(holder, depth) or (), name, pace):
+                yield Piece(build(fields.replaced(holder, depth, elements)), depth, fresh)
+                fresh = depth
+            return
         piece: list[Any] = []
         weight = 0
         last: Hashable = None
@@ -189,13 +194,13 @@ class Cutter:
             return build(fields.replaced(holder, depth, elements))
 
         for each in fields.of(holder, depth) or ():
-            its_weight = 1 + self._weight(each, depth + 1) if has_inner else 1
+            its_weight = 1 + self._weight(each, depth + 1)
             its_name = None if name is None else name(each)
             if piece and weight + its_weight > pace.room and (name is None or its_name != last):
                 yield Piece(made(piece), depth, fresh)
                 fresh, piece, weight = depth, [], 0
             last = its_name
-            if has_inner and not piece and its_weight > pace.room and fields.of(each, depth + 1):
+            if not piece and its_weight > pace.room and fields.of(each, depth + 1):
                 begin = min(fresh, depth)
                 yield from self._cut(each, depth + 1, begin, self.split.inner_name, pace, lambda one: made([one]))
                 fresh = depth
@@ -204,6 +209,18 @@ class Cutter:
                 weight += its_weight
         if piece:
             yield Piece(made(piece), depth, fresh)
+
+
+def _runs(elements: Sequence[Any], name: Callable[[Any], Hashable] | None, pace: Pace) -> Iterator[list[Any]]:
+    """The elements in their order, so many together as the pace at that moment has room for; those of one name are not parted."""
+    start = 0
+    while start < len(elements):
+        end = start + pace.room
+        if name is not None:
+            while end < len(elements) and name(elements[end]) == name(elements[end - 1]):
+                end += 1
+        yield list(elements[start:end])
+        start = end
 
 
 def _together(most: int | None = None) -> Callable[[Sequence[Any]], Generator[None, None, list[Any]]]:
