@@ -109,7 +109,7 @@ def first_in_segment(
         except DecodeError as error:
             raise _damaged(segment, head.position, error) from error
         if place is not None:
-            return Found(*place, head.leader_epoch) if place.offset < end_offset else None
+            return _found(place, head.leader_epoch) if place.offset < end_offset else None
     return None
 
 
@@ -143,8 +143,7 @@ def _among_plain(
                 except DecodeError:
                     return position + at, None
                 if place is not None:
-                    found_ms, offset = place
-                    return position + at, _new_tuple(Found, (found_ms, offset, epoch))
+                    return position + at, _found(place, epoch)
             elif base_offset >= end_offset:
                 return position + at, None
             at = following
@@ -176,7 +175,12 @@ def _at_entry(
         place = _in_samples(segment, position, samples, timestamp, data)
     except DecodeError as error:
         raise _damaged(segment, position, error) from error
-    return None if place is None else Found(*place, header.leader_epoch)
+    return None if place is None else _found(place, header.leader_epoch)
+
+
+def _found(place: TimedRecord, leader_epoch: int) -> Found:
+    timestamp, offset = place
+    return _new_tuple(Found, (timestamp, offset, leader_epoch))
 
 
 def _samples_at(
