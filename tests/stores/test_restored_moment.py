@@ -67,7 +67,7 @@ def test_a_deleted_topic_and_all_else_comes_back(tmp_path):
     with three_brokers(tmp_path / "then", {}) as (cluster, _):
         assert everything(cluster.servers) == seen
     refused = horolog("store", "restore", url, "--at", "2020-01-01", "--to", then)
-    assert (refused.code, "name a time from" in refused.err) == (4, True)
+    assert (refused.code, "choose a time from" in refused.err) == (4, True)
 
 
 COMPACTS_SOON = {"min.cleanable.dirty.ratio": "0", "segment.ms": "1000", "segment.bytes": "4000"}

@@ -62,7 +62,7 @@ class Registration:
         if founding.entries and await self.store.read(key(LOG, founding.entries)) is None:
             raise ImportUnfinished(
                 f"an import of {founding.source} into this store has not ended: run the same `horolog store` command"
-                " again, or name an empty prefix"
+                " again, or choose an empty prefix"
             )
         return founding.cluster_id
 

@@ -50,7 +50,7 @@ def refuse_another(storage: Storage, folder: str, cluster_id: str, *, has_partit
     """Make sure that all in a folder is a copy of what this cluster's store has. Raises FolderOfAnother and StorageFault."""
     found = read(storage, folder)
     if found is None and has_partitions:
-        raise FolderOfAnother(f"{folder} has partitions that are in no store: name an empty folder (log.dirs)")
+        raise FolderOfAnother(f"{folder} has partitions that are in no store: choose an empty folder (log.dirs)")
     if found is not None and found.cluster_id != cluster_id:
         raise FolderOfAnother(
             f"{folder} belongs to the store of cluster {found.cluster_id}, not {cluster_id}: name another folder (log.dirs)"

@@ -77,7 +77,7 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
     storage = ReadOnlyStorage()
     for folder in folders:
         if not storage.is_dir(folder):
-            raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
+            raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
         if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
             raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it")
         if is_in_use(folder):

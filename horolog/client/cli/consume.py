@@ -122,7 +122,7 @@ def check(arguments: argparse.Namespace) -> None:
                 "`horolog groups reset` moves a group",
             )
     if arguments.merge == "time" and (arguments.group or arguments.offset is not None or arguments.tail is not None):
-        raise UsageError("--merge time goes by times, not by --group, --offset or --tail", "leave one of them out")
+        raise UsageError("--merge time cannot be used with --group, --offset or --tail", "leave one of them out")
     if arguments.late and arguments.look_ahead is not None:
         raise UsageError("--late is --look-ahead all", "give one of them")
 

@@ -95,7 +95,7 @@ def _check_is_folder(folder: str) -> None:
 
     storage = ReadOnlyStorage()
     if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
+        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
     if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
         raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it, and --topic")
 

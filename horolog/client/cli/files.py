@@ -51,7 +51,7 @@ def _copy(contents: dict[str, bytes], folder: str, console: Console) -> ExitCode
     target.mkdir(parents=True, exist_ok=True)
     in_the_way = [name for name in contents if (target / name).exists()]
     if in_the_way:
-        raise CommandError(f"{target / in_the_way[0]} exists already", "name another folder, or move it away")
+        raise CommandError(f"{target / in_the_way[0]} exists already", "choose another folder, or move that one away")
     for name, data in contents.items():
         (target / name).write_bytes(data)
     if console.as_json:

@@ -36,7 +36,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     missing = set(arguments.topic) - {one["topic"] for row in rows for one in row["partitions"]}
     if missing:
         raise NotFoundError(
-            f"no folder has a partition of {', '.join(sorted(missing))}", "`horolog topics list` names topics"
+            f"no folder has a partition of {', '.join(sorted(missing))}", "list the topics with `horolog topics list`"
         )
     if console.as_json:
         console.json(rows)

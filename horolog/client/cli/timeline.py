@@ -118,7 +118,7 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
 
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
     if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
+        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
     chosen = [one for one in folders_of(storage, folder, topic) if wanted is None or one[0] in wanted]
     if not chosen:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")

@@ -270,7 +270,7 @@ def _read(folder: str, name: str, arguments: argparse.Namespace, console: Consol
 
     folder = folder.rstrip("/") or "/"
     if not ReadOnlyStorage().is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
+        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
     try:
         found = describe(folder, name, DayQuery(console.zone, console.now_ms(), arguments.days))
     except (NewerClusterFile, StorageFault) as error:

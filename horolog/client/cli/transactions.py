@@ -78,7 +78,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
             found = await admin.describe_transactions(arguments.ids)
         except KafkaError as error:
             if error.code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                raise NotFoundError(error.message, "`horolog transactions list` names those that exist") from error
+                raise NotFoundError(error.message, "`horolog transactions list` shows those that exist") from error
             raise
     rows = [described(found[name]) for name in arguments.ids]
     if console.as_json:

@@ -97,16 +97,16 @@ class Decoder:
     def _local_schema(self, name: str, wanted: str, file: str | None, message: str | None) -> _LocalSchema | None:
         """The schema of a file; None if none is given, and none is needed."""
         if wanted not in FORMATS:
-            raise DecodingError(f"there is no format {wanted!r}: {', '.join(FORMATS)} are there")
+            raise DecodingError(f"there is no format {wanted!r}; the formats are {', '.join(FORMATS)}")
         if file is not None:
             local = _local_schema(Path(file), message, wanted)
             if wanted not in {"auto", local.format}:
                 raise DecodingError(f"{file} is a schema of {local.format}, and the {name}'s format is {wanted}")
             return local
         if message is not None:
-            raise DecodingError(f"a message of the {name} is named, and no schema file has it")
+            raise DecodingError(f"a message is given for the {name}, but no schema file")
         if wanted in {"avro", "protobuf"} and self.registry is None:
-            raise DecodingError(f"the {name}'s format {wanted} needs a schema: a file of it, or a registry")
+            raise DecodingError(f"the {name}'s format {wanted} needs a schema: give a file or a registry")
         return None
 
     async def decode(self, record: ConsumerRecord) -> Decoded:

@@ -136,7 +136,7 @@ class Types:
             if full in self._enums:
                 return self._enums[full]
         missing = f"; {', '.join(self._missing[:3])} could not be found" if self._missing else ""
-        raise DecodingError(f"{self.file}: {scope} has a field of the type {name}, which nothing says{missing}")
+        raise DecodingError(f"{self.file}: {scope} has a field of the type {name}, which is not defined{missing}")
 
     def find(self, name: str) -> Message:
         """The message of a full name, or of an unambiguous end of one."""
@@ -155,9 +155,7 @@ class Types:
         if len(self.top) != 1:
             names = ", ".join(each.name for each in self.top[:10])
             raise DecodingError(
-                f"{self.file} has several messages ({names}) and none is named"
-                if self.top
-                else f"{self.file} has no message"
+                f"{self.file} has several messages ({names}); choose one" if self.top else f"{self.file} has no message"
             )
         return self.top[0]
 

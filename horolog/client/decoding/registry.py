@@ -132,7 +132,7 @@ class Registry:
         if answer.status in {401, 403}:
             sentence = f"the registry {name} requires credentials ({answer.status})"
             if self.access.authorization:
-                sentence = f"the registry {name} does not take the credentials given ({answer.status})"
+                sentence = f"the registry {name} refused the credentials ({answer.status})"
             raise self._unavailable(sentence)
         if answer.status == 404:
             raise NotRegistered(f"the registry {name} has no {what}")

@@ -124,14 +124,14 @@ def holds_of(rules: Rules, facts: PartitionFacts, now_ms: int) -> list[str]:
     if rules.compacts:
         found.append(
             "compaction keeps the last record of each key, and removes earlier ones when the cleaner runs"
-            + ("" if rules.deletes else ": nothing goes by age or size (cleanup.policy=compact)")
+            + ("" if rules.deletes else ": nothing is deleted by age or size (cleanup.policy=compact)")
         )
     if not rules.deletes:
         return found
     if rules.retention_ms < 0:
-        found.append("no record goes by age (retention.ms=-1)")
+        found.append("no record is deleted by age (retention.ms=-1)")
     if rules.retention_bytes < 0 and rules.retention_ms < 0:
-        found.append("no record goes by size (retention.bytes=-1)")
+        found.append("no record is deleted by size (retention.bytes=-1)")
     ahead_ms = (facts.largest_ms or 0) - now_ms
     if facts.largest_ms is not None and ahead_ms > FUTURE_TOLERANCE_MS and rules.retention_ms >= 0:
         found.append(_about_future(rules, facts, ahead_ms))

@@ -83,7 +83,7 @@ def _sum(source: TimeText, unit_of: Callable[[TimeText], str], below: int) -> tu
 
 def _whole_ms(source: TimeText, total: Fraction) -> int:
     if total.denominator != 1:
-        raise TimeTextError(f"{source.text!r} is not a whole number of milliseconds, the smallest unit there is")
+        raise TimeTextError(f"{source.text!r} is not a whole number of milliseconds, the smallest unit")
     if total > MAX_TIMESTAMP_MS:
         raise TimeTextError(f"{source.text!r} is longer than any log may be: {MAX_TIMESTAMP_MS} ms is the most")
     return int(total)

@@ -216,7 +216,7 @@ def _unread(source: TimeText) -> TimeTextError:
         return source.error("nothing more")
     short = source.text[source.position : source.end].split()[0]
     return TimeTextError(
-        f"{source.text!r}: {short} is an abbreviation that names no zone for sure; write {instead}, or another"
+        f"{source.text!r}: {short} is an ambiguous abbreviation of a time zone; write {instead}, or another"
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from horolog.commands.console import Console
     from horolog.stores.bucket_store import BucketStore
 
-ADVICE = "run the same command again: it goes on where it ended"
+ADVICE = "run the same command again: it continues where it stopped"
 
 
 def opened(url: str, endpoint: str, console: Console) -> BucketStore:
@@ -41,9 +41,9 @@ def speaking(url: str) -> Iterator[None]:
     except RoundFailed as error:
         raise CommandError(f"the folders changed each time while they were read: {error}", ADVICE) from error
     except FolderTaken as error:
-        raise CommandError(str(error), "name an empty folder") from error
+        raise CommandError(str(error), "choose an empty folder") from error
     except FolderInUse as error:
-        raise CommandError(f"a broker runs there: {error}", "name an empty folder") from error
+        raise CommandError(f"a broker runs there: {error}", "choose an empty folder") from error
     except FormatError as error:
         raise CommandError(f"{url}: {error}") from error
     except StoreError as error:

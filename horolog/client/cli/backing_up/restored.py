@@ -99,7 +99,9 @@ def _show(found: dict[str, Any], folder: str, console: Console) -> None:
     for one in found["findings"]:
         console.print(f"{console.style('red', one['kind'].value)}: {one['name']}: {one['reason']}")
     end = (
-        "the lines above name all that is missing or damaged" if found["findings"] else "nothing is missing or damaged"
+        "the lines above list everything that is missing or damaged"
+        if found["findings"]
+        else "nothing is missing or damaged"
     )
     what = f"are in {folder}" if folder else "were restored and read"
     console.print(

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     paths = [one.rstrip("/") or "/" for one in arguments.data_folders]
     for one in paths:
         if not ReadOnlyStorage().is_dir(one):
-            raise NotFoundError(f"{one} is not a folder", "name the folders that log.dirs names")
+            raise NotFoundError(f"{one} is not a folder", "give the folders that log.dirs names")
     store = opened(arguments.url, arguments.endpoint, console)
     pace = BytePace(arguments.rate, time.monotonic, time.sleep)
     means = Means(pace, lambda: uuid.uuid4().hex, time.sleep, arguments.history)

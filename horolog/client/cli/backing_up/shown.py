@@ -78,7 +78,11 @@ def _described(one: Moment) -> dict[str, Any]:
 def _show(moments: list[Moment], found: VerifiedBackup, console: Console) -> None:
     for one in found.findings:
         console.print(f"{console.style('red', one.kind.value)}: {one.name}: {one.reason}")
-    end = "the lines above name all that is missing or damaged" if found.findings else "nothing is missing or damaged"
+    end = (
+        "the lines above list everything that is missing or damaged"
+        if found.findings
+        else "nothing is missing or damaged"
+    )
     count = f"{len(moments)} moments" if len(moments) > 1 else f"moment {moments[0].number}"
     console.print(f"{count}, {counted(found.objects, 'object')}, {counted(found.size_bytes, 'byte')}: {end}")
 

@@ -35,7 +35,7 @@ def read(data_dirs: Sequence[str]) -> Rules:
     storage: Storage = ReadOnlyStorage()
     for data_dir in data_dirs:
         if not storage.is_dir(data_dir):
-            raise NotFoundError(f"{data_dir} is not a folder", "name the folder that log.dirs names")
+            raise NotFoundError(f"{data_dir} is not a folder", "give the folder that log.dirs names")
     try:
         storage = as_left(storage, data_dirs)
         return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules

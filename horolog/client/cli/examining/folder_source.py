@@ -130,7 +130,7 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
 
 def _places(files: Storage, folder: str, topic: str, wanted: Sequence[int] | None) -> list[tuple[int, str]]:
     if not files.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
+        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
     places = folders_of(files, folder, topic)
     if not places:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")

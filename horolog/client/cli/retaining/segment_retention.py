@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from horolog.broker.config.topic_settings import TopicConfig
     from horolog.client.segments.segments import PartitionSegments
 
-ACTIVE_ALONE = "all records are in the active segment, which goes when all of it has expired"
+ACTIVE_ALONE = "all records are in the active segment, which is deleted when all of it has expired"
 
 
 def take(

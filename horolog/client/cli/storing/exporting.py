@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from horolog.commands.console import Console
     from horolog.stores.bucket_store import BucketStore
 
-ADVICE = "run the same command again: it goes on where it ended"
+ADVICE = "run the same command again: it continues where it stopped"
 
 
 def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, console: Console) -> ExitCode:
@@ -42,7 +42,7 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
             else:
                 exported = copy_to(waiting, found, folder, settings, console, progress.advance)
     except FolderTaken as error:
-        raise CommandError(str(error), "name an empty folder") from error
+        raise CommandError(str(error), "choose an empty folder") from error
     except FormatError as error:
         raise CommandError(f"{store.place.url}: {error}") from error
     except StorageFault as error:
@@ -91,7 +91,7 @@ def show(document: dict[str, Any], folder: str, console: Console) -> None:
     verb = "would go" if document["dry_run"] else "went"
     end = "nothing was written" if document["dry_run"] else "nothing is missing or damaged"
     if document["findings"]:
-        end = "the lines above name all that is missing or damaged"
+        end = "the lines above list everything that is missing or damaged"
     console.print(
         f"cluster {document['cluster_id']}: {counted(document['topics'], 'topic')}, {counted(document['partitions'], 'partition')},"
         f" {document['size_bytes']} bytes {verb} into {folder}: {end}"

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from horolog.commands.console import Console
     from horolog.stores.bucket_store import BucketStore
 
-ADVICE = "run the same command again: it goes on where it ended"
+ADVICE = "run the same command again: it continues where it stopped"
 
 
 def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, console: Console) -> ExitCode:
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
     for one in folders:
         if not ReadOnlyStorage().is_dir(one):
-            raise NotFoundError(f"{one} is not a folder", "name the folders that log.dirs names")
+            raise NotFoundError(f"{one} is not a folder", "give the folders that log.dirs names")
     found = bring(store, folders, settings, console, dry_run=arguments.dry_run)
     if console.as_json:
         console.json(found)
@@ -80,7 +80,7 @@ def bring(
     except FolderInUse as error:
         raise CommandError(f"a broker runs on {', '.join(folders)}: {error}", "stop it first") from error
     except (PrefixTaken, FormatError) as error:
-        raise CommandError(f"{store.place.url}: {error}", "name an empty prefix") from error
+        raise CommandError(f"{store.place.url}: {error}", "choose an empty prefix") from error
     except DamagedLog as error:
         raise CommandError(str(error), "horolog doctor shows the damage, and --repair sets it aside") from error
     except (DataFolderError, StorageFault, SettingsError) as error:
@@ -210,7 +210,7 @@ def show(found: dict[str, Any], console: Console) -> None:
     verb = "would go" if found["dry_run"] else "went"
     end = "nothing was written" if found["dry_run"] else "nothing is missing or damaged"
     if not (found["dry_run"] or found["is_whole"]):
-        end = "the lines above name all that is missing or damaged"
+        end = "the lines above list everything that is missing or damaged"
     console.print(
         f"cluster {found['cluster_id']}: {counted(found['topics'], 'topic')}, {counted(found['partitions'], 'partition')},"
         f" {counted(found['size_bytes'], 'byte')} {verb} into {counted(found['segments'], 'segment')} and"

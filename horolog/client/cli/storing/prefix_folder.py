@@ -35,7 +35,7 @@ def opened(url: str, endpoint: str, console: Console, is_wanted: Callable[[str, 
         try:
             found = found_in(store)
             if found is None:
-                raise CommandError(f"{url}: no broker has used this URL", "name the value of horolog.store")
+                raise CommandError(f"{url}: no broker has used this URL", "give the value of horolog.store")
             partitions = stored_partitions(reader, found.state, is_wanted)
             yield PrefixFiles(reader, url.rstrip("/"), partitions, PrefixOptions(READ_BYTES))
         except (StoreError, FormatError) as error:

@@ -70,7 +70,7 @@ def _check_range(live: BucketStore, at_ms: int, settings: Settings, console: Con
     if not earliest_ms <= at_ms <= now_ms:
         raise NotFoundError(
             f"{_shown(at_ms, console)} is outside of the history of {live.place.url}",
-            f"name a time from {_shown(earliest_ms, console)} to {_shown(now_ms, console)}",
+            f"choose a time from {_shown(earliest_ms, console)} to {_shown(now_ms, console)}",
         )
 
 
@@ -82,7 +82,7 @@ def _found_at(moment: MomentStore, live: BucketStore, at_ms: int, console: Conso
         raise NotFoundError(
             f"{live.place.url}: the history does not reach back to {_shown(at_ms, console)}: records of then have been merged, in"
             f" {', '.join(wal.folder for wal in merged)}",
-            "name a later time, and raise horolog.store.history.ms for the next time",
+            "choose a later time, and raise horolog.store.history.ms for the next time",
         )
     return found
 

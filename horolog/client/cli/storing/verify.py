@@ -49,7 +49,9 @@ def _show(found: Verified, console: Console) -> None:
         console.print(f"{console.style(style, one.kind.value)}: {one.name}: {one.reason}")
     objects, size_bytes = sum(one.objects for one in found.contents), sum(one.size_bytes for one in found.contents)
     outcome = (
-        "nothing is missing or damaged" if found.is_whole else "the lines above name all that is missing or damaged"
+        "nothing is missing or damaged"
+        if found.is_whole
+        else "the lines above list everything that is missing or damaged"
     )
     console.print(
         f"cluster {found.cluster_id}, entry {found.journal_entries} of its journal, {counted(found.topics, 'topic')},"

@@ -145,7 +145,7 @@ def test_a_group_goes_on_where_it_was(run, hourly):
         (["--late"], "--late is about records behind --until"),
         (["--look-ahead", "1h"], "--look-ahead is about records behind --until"),
         (["--until", "1h", "--late", "--look-ahead", "1h"], "--late is --look-ahead all"),
-        (["--merge", "time", "--offset", "1"], "--merge time goes by times"),
+        (["--merge", "time", "--offset", "1"], "--merge time cannot be used"),
         (["--since", "23:55", "--until", "00:05"], "is not after the beginning"),
         (["--until", "+5m"], "counts from the start"),
     ],

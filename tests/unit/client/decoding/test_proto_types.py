@@ -92,7 +92,7 @@ def test_places_are_counted_without_the_entries_of_maps():
     ("text", "call", "said"),
     [
         (SHOP, lambda one: one.find("Gone"), "has no message Gone: common.Money, "),
-        (SHOP, lambda one: one.only(), "has several messages (shop.Order, shop.Other) and none is named"),
+        (SHOP, lambda one: one.only(), "has several messages (shop.Order, shop.Other); choose one"),
         (
             "message A { message X {} } message B { message X {} }",
             lambda one: one.find("X"),
@@ -115,10 +115,10 @@ def test_a_lone_message_need_not_be_named():
 def test_a_type_that_nothing_says_is_named_with_the_imports_that_are_missing():
     with pytest.raises(DecodingError) as caught:
         types(SHOP, other="message X {}")
-    assert "shop.Order has a field of the type common.Money, which nothing says; money.proto could not" in str(
+    assert "shop.Order has a field of the type common.Money, which is not defined; money.proto could not" in str(
         caught.value
     )
-    with pytest.raises(DecodingError, match=r"the type \.x\.Y, which nothing says$"):
+    with pytest.raises(DecodingError, match=r"the type \.x\.Y, which is not defined$"):
         types("message A { optional .x.Y y = 1; }")
 
 

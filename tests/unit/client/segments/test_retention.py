@@ -75,11 +75,11 @@ def test_what_is_too_much_goes_first():
 def test_what_keeps_records():
     assert holds_of(rules(), facts(), NOW_MS) == []
     assert holds_of(rules(retention_ms="-1"), facts(), NOW_MS) == [
-        "no record goes by age (retention.ms=-1)",
-        "no record goes by size (retention.bytes=-1)",
+        "no record is deleted by age (retention.ms=-1)",
+        "no record is deleted by size (retention.bytes=-1)",
     ]
     (compacted,) = holds_of(rules(cleanup_policy="compact"), facts(), NOW_MS)
-    assert compacted.endswith("nothing goes by age or size (cleanup.policy=compact)")
+    assert compacted.endswith("nothing is deleted by age or size (cleanup.policy=compact)")
     (also,) = holds_of(rules(cleanup_policy="compact,delete"), facts(), NOW_MS)
     assert also.endswith("when the cleaner runs")
 

@@ -19,7 +19,7 @@ from horolog.stores.faults import StoreError
     [
         (BackupTaken("it is taken"), "s3://b: it is taken; name another place"),
         (RoundFailed("gone"), "each time while they were read: gone; run the same command again"),
-        (FolderTaken("not empty"), "not empty; name an empty folder"),
+        (FolderTaken("not empty"), "not empty; choose an empty folder"),
         (FolderInUse("locked"), "a broker runs there: locked"),
         (FormatError("damaged"), "s3://b: damaged"),
         (StoreError("no answer"), "no answer; run the same command again"),

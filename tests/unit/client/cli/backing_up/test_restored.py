@@ -23,7 +23,7 @@ def test_the_folder_is_there_again(restore, tmp_path, capsys):
     assert "nothing is missing or damaged. Everything written since then, in the last " in done.out
     assert backed_up_folder.log_of(tmp_path / "again") == backed_up_folder.log_of(tmp_path / "data")
     assert run_typed(capsys, "doctor", tmp_path / "again").code == ExitCode.OK
-    assert "name an empty folder" in restore("--data", tmp_path / "again").err
+    assert "choose an empty folder" in restore("--data", tmp_path / "again").err
 
 
 def test_a_drill_leaves_nothing(restore, tmp_path):
@@ -51,4 +51,4 @@ def test_what_is_lost_is_said(restore, tmp_path):
         one.unlink()
     said = restore("--check")
     assert (said.code, said.out.startswith("missing: data/")) == (ExitCode.ALERT, True)
-    assert "the lines above name all that is missing or damaged" in said.out
+    assert "the lines above list everything that is missing or damaged" in said.out

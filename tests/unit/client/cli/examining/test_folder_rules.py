@@ -31,7 +31,7 @@ def test_several_folders_are_one_cluster(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(NotFoundError, match=r"is not a folder; name the folder that log.dirs names"):
+    with pytest.raises(NotFoundError, match=r"is not a folder; give the folder that log.dirs names"):
         folder_rules.read([str(tmp_path / "none")])
 
 

@@ -42,14 +42,14 @@ def test_a_prefix_becomes_a_folder(export, tmp_path, capsys):
 def test_a_folder_that_is_not_empty_is_refused(export):
     assert export("-o", "json").json["is_whole"]
     again = export()
-    assert (again.code, "name an empty folder" in again.err) == (ExitCode.FAILED, True)
+    assert (again.code, "choose an empty folder" in again.err) == (ExitCode.FAILED, True)
 
 
 def test_lost_records_are_shown(export, url):
     open_store(url).delete(key(ENDED.folder, 2))
     found = export()
     assert (found.code, "missing: t-0" in found.out) == (ExitCode.ALERT, True)
-    assert found.out.endswith("the lines above name all that is missing or damaged\n")
+    assert found.out.endswith("the lines above list everything that is missing or damaged\n")
 
 
 def test_a_place_without_a_cluster(tmp_path, capsys):
@@ -64,7 +64,7 @@ def test_a_folder_that_is_in_use(export, tmp_path):
         refused = export()
     finally:
         lock.release()
-    assert (refused.code, "goes on where it ended" in refused.err) == (ExitCode.FAILED, True)
+    assert (refused.code, "continues where it stopped" in refused.err) == (ExitCode.FAILED, True)
 
 
 def test_a_damaged_journal(export, url):

@@ -89,7 +89,7 @@ def test_a_prefix_that_is_in_use_is_refused(bring, url):
     open_store(url).create(key("wal/1-1", 0), b"x")
     refused = bring()
     assert (refused.code, "the prefix is not empty" in refused.err) == (ExitCode.FAILED, True)
-    assert "name an empty prefix" in refused.err
+    assert "choose an empty prefix" in refused.err
 
 
 def test_the_folder_of_a_broker_that_runs_is_refused(bring, data, url):
@@ -163,7 +163,7 @@ def test_a_fault_that_the_verification_finds_is_shown(bring, url, monkeypatch):
     monkeypatch.setattr(importing, "verify", hurt)
     found = bring()
     assert (found.code, "missing: data/" in found.out) == (ExitCode.ALERT, True)
-    assert found.out.endswith("the lines above name all that is missing or damaged\n")
+    assert found.out.endswith("the lines above list everything that is missing or damaged\n")
 
 
 def test_a_store_that_does_not_answer(data, monkeypatch, capsys):
@@ -172,7 +172,7 @@ def test_a_store_that_does_not_answer(data, monkeypatch, capsys):
     monkeypatch.setattr("horolog.broker.transfer.waiting_store.LONGEST_PAUSE_S", 0.01)
     monkeypatch.setattr(importing, "WaitingStore", partial(WaitingStore, most_pauses=0))
     said = run_typed(capsys, "store", "import", data, "s3://lake/f", "--endpoint", "http://127.0.0.1:1")
-    assert (said.code, "goes on where it ended" in said.err) == (ExitCode.FAILED, True)
+    assert (said.code, "continues where it stopped" in said.err) == (ExitCode.FAILED, True)
 
 
 def test_json_is_one_document(bring):

@@ -68,7 +68,7 @@ def test_a_moment_outside_of_the_history_is_refused_with_the_range(restore, url)
     founded = open_store(url).stat(key(LOG, 0)).last_modified_ms
     for at in ("2001-01-01", "2101-01-01"):
         refused = restore("--tz", "UTC", at=at)
-        assert (refused.code, f"name a time from {format_time(founded, UTC)} to" in refused.err) == (
+        assert (refused.code, f"choose a time from {format_time(founded, UTC)} to" in refused.err) == (
             ExitCode.NOT_FOUND,
             True,
         )
@@ -91,7 +91,7 @@ def test_a_place_without_a_cluster(tmp_path, capsys):
 
 def test_a_prefix_that_is_not_empty(restore, url, capsys):
     refused = run_typed(capsys, "store", "restore", url, "--at", "now", "--to", url)
-    assert (refused.code, "name an empty prefix" in refused.err) == (ExitCode.FAILED, True)
+    assert (refused.code, "choose an empty prefix" in refused.err) == (ExitCode.FAILED, True)
 
 
 def test_a_damaged_journal(restore, url):
