@@ -177,3 +177,10 @@ def test_logs_are_told_apart():
     cache.put(1, 7, BatchSamples(read_header(bytes(encode_batch(rows([5]))))))
     assert cache.get(2, 7) is None
     assert cache.get(1, 7) is not None
+
+
+def test_a_record_that_ends_before_its_offset_is_damaged():
+    data = bytes(encode_batch([Record(0, 7, 0, b"k", b"v")]))
+    begun = data[: HEADER_BYTES + 3]  # its size, attributes and time
+    with pytest.raises(DecodeError, match="past the end"):
+        find_record(begun, HEADER_BYTES, 1, read_header(data), 7)
