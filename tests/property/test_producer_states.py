@@ -41,7 +41,11 @@ class Model:
         data = [one for one in mine if one.marker is None and one.producer_epoch == epoch]
         if new.marker is not None:
             return ErrorCode.INVALID_PRODUCER_EPOCH if new.producer_epoch < epoch else None
-        for one in data[-5:]:
+        aborted = self.aborted_since(new.producer_id) if new.transactional else None
+        known = remembered(data)
+        for one in known:
+            if aborted is not None and one.first_offset >= aborted:
+                continue
             if (one.producer_epoch, one.base_sequence, one.last_sequence) == (
                 new.producer_epoch,
                 new.base_sequence,
@@ -51,11 +55,25 @@ class Model:
         if new.producer_epoch < epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         expected = (data[-1].last_sequence + 1) % WRAP if new.producer_epoch == epoch and data else 0
-        if new.base_sequence != expected:
+        again = [one.base_sequence for one in known if aborted is not None and one.first_offset >= aborted]
+        may_begin_again = new.producer_epoch == epoch and again and again[0] <= new.base_sequence < expected
+        if new.base_sequence != expected and not may_begin_again:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if self.open_since(new.producer_id) is not None and not new.transactional:
             return ErrorCode.INVALID_TXN_STATE
         return None
+
+    def aborted_since(self, pid):
+        """Where the last transaction of the producer began, if it was aborted in its epoch, with nothing behind it."""
+        start = aborted = epoch = None
+        for one in self.of(pid):
+            if one.marker is None:
+                start, aborted = (one.first_offset if one.transactional and start is None else start), None
+            else:
+                is_abort = not one.marker.committed and one.producer_epoch == epoch
+                start, aborted = None, (aborted if start is None else start) if is_abort else None
+            epoch = one.producer_epoch
+        return aborted
 
     def open_since(self, pid):
         start = None
@@ -69,6 +87,16 @@ class Model:
     def first_undecided(self):
         starts = [self.open_since(pid) for pid in {one.producer_id for one in self.log}]
         return min((start for start in starts if start is not None), default=None)
+
+
+def remembered(data):
+    """The last five batches, without aborted ones whose sequences were given out again."""
+    known = []
+    for one in data:
+        if known and one.base_sequence <= known[-1].last_sequence < WRAP - 1:
+            known = [before for before in known if before.last_sequence < one.base_sequence]
+        known = [*known[-4:], one]
+    return known
 
 
 def made(model, step, offset):

@@ -60,6 +60,31 @@ def test_librdkafka_may_abort_what_was_never_added_when_the_next_coordinator_has
     assert soak.history.outcomes["x 1"] == Outcome.ABORTED
 
 
+@pytest.mark.parametrize(("aborted", "then"), [(1, 1), (1, 2), (3, 1)])
+def test_librdkafka_may_give_the_sequences_of_an_aborted_transaction_out_again(aborted: int, then: int) -> None:
+    """It does so with batches that were written while it lost the answer, as behind a failover."""
+    with broker_in_thread() as broker:
+        broker.create_topic("t")
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "log_level": 0})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        with broker.faults.drop("produce", after_work=True, times=1) as lost:
+            for _ in range(aborted):
+                producer.produce("t", b"aborted")
+            while not lost.hits:
+                producer.poll(0.01)
+        producer.abort_transaction(30)
+        producer.begin_transaction()
+        offsets: list[int | None] = []
+        for _ in range(then):
+            producer.produce("t", b"committed", on_delivery=lambda _, message: offsets.append(message.offset()))
+        producer.commit_transaction(30)
+        assert {one.offset: one.value for one in broker.records("t") if one.value == b"committed"} == dict.fromkeys(
+            offsets, b"committed"
+        )
+        assert len(offsets) == then
+
+
 def test_librdkafka_may_abort_while_the_transaction_before_has_no_markers_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """As behind a failover: the leader of a partition is away, and the markers are written when it is back."""
     tries, mark = iter(range(3)), Marking.mark

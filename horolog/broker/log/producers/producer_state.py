@@ -10,6 +10,9 @@ transaction began. The rules, as real brokers have them:
 - A newer epoch starts at sequence 0, anything else: OUT_OF_ORDER_SEQUENCE_NUMBER.
 - In the known epoch the first sequence follows the last one; behind 2^31-1 comes 0. Anything else, also a batch that was seen
   in part or too long ago to be recognised: OUT_OF_ORDER_SEQUENCE_NUMBER. After nothing but a marker comes 0.
+- Behind an abort in the known epoch a transaction may also begin with a sequence of the aborted batches, and these have no duplicates.
+  librdkafka gives their sequences out again if it lost its connection before they were acknowledged. Real brokers refuse that, or take
+  the new batch for a duplicate of an aborted one: its records are acknowledged, committed, and lost.
 - An unknown producer may begin with any sequence: its state may have expired, or its records been deleted.
 - A plain batch inside a producer's open transaction: INVALID_TXN_STATE. A marker from an older coordinator:
   TRANSACTION_COORDINATOR_FENCED.
@@ -59,6 +62,9 @@ class KnownProducer(NamedTuple):
     coordinator_epoch: int
     transaction_start: int  # -1: no transaction is open
     touched_ms: int
+    aborted_since: (
+        int  # where the last transaction began, if it was aborted in this epoch and nothing was appended since; else -1
+    )
 
     @property
     def last_sequence(self) -> int:
@@ -99,7 +105,7 @@ class Completed:
         return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
 
 
-_UNKNOWN: Final = KnownProducer(-1, (), -1, -1, -1, 0)
+_UNKNOWN: Final = KnownProducer(-1, (), -1, -1, -1, 0, -1)
 
 
 class ProducerStates:
@@ -278,7 +284,7 @@ class ProducerStates:
 
 def _goes_on(producer: KnownProducer, batch: ProducerBatch) -> bool:
     """Whether a batch is the very next one of its producer, outside of transactions, as nearly all are."""
-    epoch, batches, _, _, transaction_start, _ = producer
+    epoch, batches, _, _, transaction_start, _, _ = producer
     _, producer_epoch, base_sequence, last_sequence, _, _, _, _, marker = batch
     return (
         producer_epoch == epoch
@@ -293,7 +299,10 @@ def _goes_on(producer: KnownProducer, batch: ProducerBatch) -> bool:
 def _find_duplicate(producer: KnownProducer, batch: ProducerBatch) -> Duplicate | None:
     if batch.producer_epoch != producer.epoch:
         return None
-    for one in producer.batches:
+    known = producer.batches
+    if batch.transactional and producer.aborted_since >= 0:
+        known = tuple(one for one in known if one.first_offset < producer.aborted_since)
+    for one in known:
         if one.first_sequence == batch.base_sequence and one.last_sequence == batch.last_sequence:
             return Duplicate(one.first_offset, one.last_offset, one.timestamp)
     return None
@@ -315,10 +324,18 @@ def _check_sequence(producer: KnownProducer, batch: ProducerBatch) -> Rejected |
             return None
         message = f"producer {batch.producer_id} began epoch {batch.producer_epoch} at sequence {first}, not at 0"
     else:
-        if first == next_sequence(producer.last_sequence):
+        if first == next_sequence(producer.last_sequence) or _is_of_aborted(producer, batch):
             return None
         message = f"producer {batch.producer_id} sent sequence {first} after {producer.last_sequence}"
     return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
+
+
+def _is_of_aborted(producer: KnownProducer, batch: ProducerBatch) -> bool:
+    """Whether a transaction begins with a sequence of the aborted one before. Not where sequences begin again at 0."""
+    if not batch.transactional or producer.aborted_since < 0:
+        return False
+    aborted = [one.first_sequence for one in producer.batches if one.first_offset >= producer.aborted_since]
+    return bool(aborted) and aborted[0] <= batch.base_sequence <= producer.last_sequence
 
 
 def next_sequence(last_sequence: int) -> int:
@@ -345,15 +362,30 @@ def _after(before: KnownProducer, batch: ProducerBatch, now_ms: int) -> KnownPro
     kept = before.batches if batch.producer_epoch == before.epoch else ()
     if batch.marker is not None:
         return KnownProducer(
-            batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms
+            batch.producer_epoch,
+            kept,
+            batch.max_timestamp,
+            batch.marker.coordinator_epoch,
+            -1,
+            now_ms,
+            _aborted_since(before, batch, batch.marker),
         )
     _, epoch, base_sequence, last_sequence, first_offset, last_offset, timestamp, transactional, _ = batch
     appended = _new_tuple(Appended, (base_sequence, last_sequence, first_offset, last_offset, timestamp))
     start = before.transaction_start
     if start < 0 and transactional:
         start = first_offset
+    if kept and base_sequence <= kept[-1].last_sequence < LARGEST_SEQUENCE:
+        kept = tuple(one for one in kept if one.last_sequence < base_sequence)  # the others were aborted
     batches = (*kept[1 - BATCHES_REMEMBERED :], appended)
-    return _new_tuple(KnownProducer, (epoch, batches, timestamp, before.coordinator_epoch, start, now_ms))
+    return _new_tuple(KnownProducer, (epoch, batches, timestamp, before.coordinator_epoch, start, now_ms, -1))
+
+
+def _aborted_since(before: KnownProducer, batch: ProducerBatch, marker: Marker) -> int:
+    """A second marker of an abort changes nothing."""
+    if marker.committed or batch.producer_epoch != before.epoch:
+        return -1
+    return before.transaction_start if before.transaction_start >= 0 else before.aborted_since
 
 
 def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> KnownProducer:
@@ -371,6 +403,7 @@ def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> KnownProducer:
         entry.coordinator_epoch,
         entry.current_txn_first_offset,
         now_ms,
+        -1,
     )
 
 

@@ -79,6 +79,35 @@ STALE = ErrorCode.INVALID_PRODUCER_EPOCH
             [None, ErrorCode.TRANSACTION_COORDINATOR_FENCED],
         ),
         ([batch(0, epoch=2), marker(COMMIT, 0, epoch=1)], [None, STALE]),
+        # behind an abort
+        (
+            [batch(0), batch(1, txn=True), marker(ABORT, 0), batch(1, txn=True), batch(1, txn=True)],
+            [None, None, None, None, Duplicate(3, 3, NOW)],
+        ),
+        (
+            [batch(0, 3, txn=True), batch(3, 2, txn=True), marker(ABORT, 0), marker(ABORT, 0), batch(1, 2, txn=True)],
+            [None] * 5,
+        ),
+        (
+            [batch(0, txn=True), batch(1, 2, txn=True), marker(ABORT, 0), batch(3, txn=True), batch(1, 2, txn=True)],
+            [None, None, None, None, Duplicate(1, 2, NOW)],
+        ),
+        (
+            [batch(5), batch(6, 2, txn=True), marker(ABORT, 0), batch(5, txn=True), batch(9, txn=True)],
+            [None, None, None, Duplicate(0, 0, NOW), OUT_OF_ORDER],
+        ),
+        (
+            [batch(5), batch(6, 2, txn=True), marker(ABORT, 0), batch(6, 2), batch(7)],
+            [None, None, None, Duplicate(1, 2, NOW), OUT_OF_ORDER],
+        ),
+        (
+            [batch(0, txn=True), marker(ABORT, 0), marker(COMMIT, 0), batch(0, txn=True)],
+            [None, None, None, Duplicate(0, 0, NOW)],
+        ),
+        (
+            [batch(0, txn=True), marker(COMMIT, 0), marker(ABORT, 0), batch(0, txn=True)],
+            [None, None, None, Duplicate(0, 0, NOW)],
+        ),
     ],
 )
 def test_answers(states, batches, answers):
