@@ -62,9 +62,8 @@ class KnownProducer(NamedTuple):
     coordinator_epoch: int
     transaction_start: int  # -1: no transaction is open
     touched_ms: int
-    aborted_since: (
-        int  # where the last transaction began, if it was aborted in this epoch and nothing was appended since; else -1
-    )
+    aborted_since: int
+    """Where the last transaction began, if it was aborted in this epoch and nothing was appended since; else -1."""
 
     @property
     def last_sequence(self) -> int:
