@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.handlers import transaction_lines
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import FindCoordinatorRequest, HeartbeatRequest
@@ -66,8 +67,9 @@ async def test_the_oldest_clients_ask_for_groups_only():
     ],
 )
 async def test_a_leader_that_still_opens_the_partition_is_named_and_says_so(
-    key_type, topic, request_of_key, version, is_opening, found, answered
+    key_type, topic, request_of_key, version, is_opening, found, answered, monkeypatch
 ):
+    monkeypatch.setattr(transaction_lines, "LONGEST_WAIT_MS", 1)
     async with MemoryBroker(offsets_topic_num_partitions=1, transaction_state_log_num_partitions=1) as memory:
         client, cluster = memory.connect(), memory.broker.cluster
         asked = FindCoordinatorRequest(key="x", key_type=key_type)
