@@ -6,7 +6,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.config.settings import load
-from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
+from horolog.broker.log.files import MetaProperties, checkpoints, meta_properties
 from horolog.broker.log.manager import LogManager, partition_of, whole
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable
@@ -259,7 +259,71 @@ def test_foreign_names_are_left_alone(machine):
     assert {"notes", "t-x", "lost+found", "file-0"} <= set(machine.storage.list_dir("/srv/data"))
 
 
-# Retention
+# Deletion and retention
+
+
+def test_a_deleted_partition_is_gone_at_once_and_its_files_later(machine):
+    logs = machine.start()
+    config = small_config(file_delete_delay_ms=5000)
+    append(logs.create("t", 0, config, TOPIC_ID))
+    logs.delete(logs.partitions["t", 0])
+    assert logs.partitions == {}
+    (aside,) = [name for name in machine.storage.list_dir("/srv/data") if name.startswith("t-0.")]
+    assert aside.endswith("-delete")
+    machine.storage.crash()
+    assert machine.storage.is_dir(f"/srv/data/{aside}")
+    assert not machine.storage.exists("/srv/data/t-0")
+    assert logs.removal_jobs(NOW_MS + 4999) == []
+    for job in logs.removal_jobs(NOW_MS + 5000):
+        job()
+    assert not machine.storage.exists(f"/srv/data/{aside}")
+
+
+def test_a_partition_that_was_renamed_is_gone_although_the_folder_cannot_be_synced(machine):
+    logs = machine.start()
+    append(logs.create("t", 0, small_config(file_delete_delay_ms=5000), TOPIC_ID))
+    machine.storage.fail("sync_dir", "/srv/data")
+    with pytest.raises(StorageFault):
+        logs.delete(logs.partitions["t", 0])
+    assert logs.partitions == {}
+    for job in logs.removal_jobs(NOW_MS + 5000):
+        job()
+    assert not [name for name in machine.storage.list_dir("/srv/data") if name.startswith("t-0")]
+    assert logs.create("t", 0, CONFIG, TOPIC_ID).log_end_offset == 0
+
+
+def test_a_deleted_partition_that_could_not_be_renamed_makes_room_for_the_next_of_its_name(machine):
+    logs = machine.start()
+    append(logs.create("t", 0, CONFIG, TOPIC_ID))
+    machine.storage.fail("rename", "t-0", times=2)
+    with pytest.raises(StorageFault):
+        logs.delete(logs.partitions["t", 0])
+    with pytest.raises(StorageFault):
+        logs.create("t", 0, CONFIG, TOPIC_ID)
+    assert logs.create("t", 0, CONFIG, TOPIC_ID).log_end_offset == 0
+
+
+def test_a_new_partition_does_not_replace_a_folder_that_is_already_there(machine):
+    logs = machine.start()
+    machine.storage.make_dir("/srv/data/t-0")
+    machine.storage.write_atomically("/srv/data/t-0/00000000000000000000.log", b"precious")
+    with pytest.raises(StorageFault, match="/srv/data/t-0 already exists"):
+        logs.create("t", 0, CONFIG, TOPIC_ID)
+    assert machine.storage.read_all("/srv/data/t-0/00000000000000000000.log") == b"precious"
+    assert logs.folders[0].fault is None
+    assert logs.create("t", 1, CONFIG, TOPIC_ID).log_end_offset == 0
+
+
+def test_what_a_deletion_left_is_removed_after_a_restart(machine):
+    logs = machine.start()
+    append(logs.create("t", 0, CONFIG, TOPIC_ID))
+    logs.delete(logs.partitions["t", 0])
+    logs.abandon()
+    again = machine.start()
+    assert again.partitions == {}
+    for job in again.removal_jobs(NOW_MS):
+        job()
+    assert not [name for name in machine.storage.list_dir("/srv/data") if name.endswith("-delete")]
 
 
 def test_retention_says_whose_start_has_moved(machine):
@@ -272,19 +336,7 @@ def test_retention_says_whose_start_has_moved(machine):
     assert old.log_start_offset == 1
 
 
-# Checkpoints
-
-
-def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(5):
-        append(partition)
-    partition.sync()
-    log_start.delete_records_before(partition, 3)
-    logs.write_log_starts()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].log_start_offset == 3
+# Checkpoints and periodic work
 
 
 def test_a_damaged_start_that_cannot_be_written_again_is_still_told(machine):
@@ -306,18 +358,6 @@ def test_a_damaged_start_that_cannot_be_written_again_is_still_told(machine):
     assert machine.start().partitions["t", 0].log_start_offset == 3
 
 
-def test_a_start_that_only_one_file_could_tell_is_not_written(machine):
-    """Otherwise a digit that flips in Kafka's file, which has no checksum, hides records."""
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(5):
-        append(partition)
-    log_start.delete_records_before(partition, 3)
-    machine.storage.fail("rename", log_starts.LOG_STARTS, times=ALL)
-    assert logs.write_log_starts() == {("t", 0)}
-    assert not machine.storage.exists(f"/srv/data/{checkpoints.LOG_START_OFFSETS}")
-
-
 @pytest.mark.parametrize("name", [checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS])
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_an_end_that_one_file_alone_tells_is_not_believed(machine, name, is_damaged):
@@ -328,29 +368,6 @@ def test_an_end_that_one_file_alone_tells_is_not_believed(machine, name, is_dama
     machine.storage.write_atomically(f"/data/{name}", written)
     partition = opened(machine).partitions["t", 0]
     assert (partition.log_start_offset, partition.high_watermark) == (0, 0)
-
-
-def test_checkpoints_are_written_when_something_has_changed(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    append(partition)
-    partition.sync()
-    logs.checkpoint_job()()
-
-    def offsets(name):
-        return checkpoints.load_offsets(machine.storage, f"/srv/data/{name}").offsets
-
-    assert offsets(checkpoints.RECOVERY_POINTS) == {("t", 0): 1}
-    assert offsets(checkpoints.HIGH_WATERMARKS) == {("t", 0): 1}
-    assert offsets(checkpoints.LOG_START_OFFSETS) == {}
-    before = machine.storage.operations["rename"]
-    logs.checkpoint_job()()
-    assert machine.storage.operations["rename"] == before
-    append(partition)
-    job = logs.checkpoint_job()
-    append(partition)
-    job()
-    assert offsets(checkpoints.HIGH_WATERMARKS) == {("t", 0): 2}, "as things were when the job was made"
 
 
 def test_partitions_are_synced_when_it_is_time(machine):
