@@ -22,6 +22,7 @@ class FakePartition(Partition):
     """Counts its writes and syncs; a sync can be held or made to fail."""
 
     def __init__(self) -> None:
+        self.topic, self.index = "t", 0
         self.flushes = 0
         self.syncs = 0
         self.sync_state = SyncState(0)

@@ -108,8 +108,8 @@ def test_a_registry_is_of_the_command_line_or_of_the_profile(console):
         (["--registry", "r:1"], {}, "--registry: the address of a registry"),
         ([], {"registry": "http://r", "basic.auth.user.info": "x"}, "USER:PASSWORD"),
         (["--value-format", "avro"], {}, "needs a schema"),
-        (["--message", "M"], {}, "no schema file has it"),
-        (["--key-message", "M"], {}, "a message of the key is named"),
+        (["--message", "M"], {}, "a message is given for the value, but no schema file"),
+        (["--key-message", "M"], {}, "a message is given for the key, but no schema file"),
         (["--key-schema", "gone.avsc"], {}, "gone.avsc: No such file"),
     ],
 )
