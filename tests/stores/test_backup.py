@@ -32,7 +32,7 @@ GUARDED = {
 
 
 class Load:
-    """A thread that produces numbers, a transaction of two partitions for each ten, and commits positions of a group."""
+    """A thread that produces numbers: for each a transaction with a record in each partition, and the positions of a group behind them."""
 
     def __init__(self, address):
         self._address = address
@@ -48,18 +48,27 @@ class Load:
     def _run(self):
         producer = Producer({"bootstrap.servers": self._address, "transactional.id": "load", **QUIET})
         producer.init_transactions(WITHIN_S)
+        group = Consumer({"bootstrap.servers": self._address, "group.id": "followers", **QUIET})
+        follower = group.consumer_group_metadata()
         for number in itertools.count():
             if self._is_over.is_set():
                 return
             producer.begin_transaction()
             for partition in range(PARTITIONS):
                 producer.produce("t", b"%d" % number, partition=partition)
+            behind = [TopicPartition("t", partition, position_behind(number)) for partition in range(PARTITIONS)]
+            producer.send_offsets_to_transaction(behind, follower, WITHIN_S)
             producer.commit_transaction(WITHIN_S)
             self.last = number
 
     def stop(self):
         self._is_over.set()
         self._thread.join(WITHIN_S)
+
+
+def position_behind(number):
+    """A transaction writes a record and a marker to each partition."""
+    return 2 * number + 1
 
 
 def numbers(address, partition, level="read_committed"):
@@ -143,8 +152,9 @@ def killed_under_load(folder, url, endpoint, workers, capsys):
     return before, access
 
 
-def check(folder, url, endpoint, capsys, before, access, *, is_atomic):
-    """Restore the newest moment, open it, and compare."""
+def check(folder, url, endpoint, capsys, before, access):
+    """Restore the newest moment, open it, and compare. Each transaction is whole, with the positions that it committed, or not there."""
+    assert all(one.is_exact for one in moments_in(open_store(url, endpoint)))
     more = ["--endpoint", endpoint] if endpoint else []
     verified = run_typed(capsys, "backup", "verify", url, "--all", *more)
     assert verified.code == 0, verified
@@ -160,8 +170,12 @@ def check(folder, url, endpoint, capsys, before, access, *, is_atomic):
         read = [numbers(broker.address, partition) for partition in range(PARTITIONS)]
         assert all(one[: before + 1] == list(range(before + 1)) for one in read)
         assert all(one == list(range(len(one))) for one in read)
-        if is_atomic:
-            assert len({len(one) for one in read}) == 1
+        assert len({len(one) for one in read}) == 1
+        follower = Consumer({"bootstrap.servers": broker.address, "group.id": "followers", **QUIET})
+        places = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+        behind = [position_behind(one[-1]) for one in read]
+        assert [one.offset for one in follower.committed(places, WITHIN_S)] == behind
+        follower.close()
         consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "readers", **QUIET})
         assert consumer.committed([TopicPartition("t", 0)], WITHIN_S)[0].offset == 7
         for partition in range(PARTITIONS):
@@ -172,11 +186,11 @@ def check(folder, url, endpoint, capsys, before, access, *, is_atomic):
         broker.kill()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 4])
 def test_a_broker_that_is_killed_under_load(tmp_path, capsys, workers):
     url = f"file://{tmp_path}/copy"
     before, access = killed_under_load(tmp_path / "data", url, "", workers, capsys)
-    check(tmp_path / "again", url, "", capsys, before, access, is_atomic=workers == 1)
+    check(tmp_path / "again", url, "", capsys, before, access)
 
 
 def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
@@ -184,4 +198,4 @@ def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
         server.enter(monkeypatch)
         url, endpoint = server.url("backup"), server.endpoint
         before, access = killed_under_load(s3_folder / "data", url, endpoint, 1, capsys)
-        check(s3_folder / "again", url, endpoint, capsys, before, access, is_atomic=True)
+        check(s3_folder / "again", url, endpoint, capsys, before, access)

@@ -47,7 +47,7 @@ class BackedUp:
     def slept(self, seconds):
         self.clock.advance(int(seconds * 1000))
 
-    def round(self, take_ends=None):
+    def round(self, take_ends=dict):
         self.clock.advance(1_000)
         return self.rounds.run(take_ends)
 

@@ -1,6 +1,7 @@
 """A worker without a broker, for tests of the supervisor: `fake_worker.py NUMBER DESCRIPTOR BEHAVIOUR`.
 
-It settles if it is the first, waits for its release, reports that it is ready, answers requests, and ends cleanly on request,
+It settles if it is the first, waits for its release, reports that it is ready, answers requests,
+stands still for a backup, and ends cleanly on request,
 except for its behaviour. It writes what it receives to the file `heard-NUMBER` in the data folder, and its process id to `pid-NUMBER`.
 """
 
@@ -57,11 +58,22 @@ class FakeWorker:
             self.say("pong")
         if word == "journal":
             self.say("applied", *values)
+        if word == "stand":
+            self._stand(*values)
         if word == "live" and values[0] == self.orders["context"]["nodes"]:
             if self.behaviour == "leaves":
                 self._stop()
             if self.behaviour == "writes":
                 self.say("journal", 41)
+
+    def _stand(self, number) -> None:
+        with socket.socket(socket.AF_UNIX) as waiting:
+            waiting.settimeout(20)
+            os.chdir(self.orders["context"]["sockets"])  # the path of a socket has at most 108 bytes
+            waiting.connect("standstill")
+            waiting.sendall(b"%d\n" % number)
+            stood = waiting.recv(1) == b"!"
+        self.say("ends", number, [("t", self.number, 0, 100)] if stood else None)
 
     def _stop(self, *_) -> None:
         self.say("stopping")

@@ -1,12 +1,13 @@
 """Looks at the data folders of a broker, which may be running: the record of the cluster, and the size of every log at one moment.
 
-A broker that takes part says where its logs end, of all at once (`Ends`). Otherwise the sizes of the open files are read until they are the
-same twice: then nothing was written in between. Under load that never happens, and the look is not exact.
+A broker that takes part says where its open logs end, all at one instant (`Ends`). The record of the cluster and the ends of all other logs
+are read before and after that instant, until they are the same twice: then they were so at the instant. If no broker takes part, this holds
+for all logs. Under load they are never the same, and the look is not exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -76,6 +77,23 @@ class _At:
     directory: str
 
 
+class _OnRecord(NamedTuple):
+    """What the folders say at a time beside the logs."""
+
+    cluster_id: str
+    node_id: int
+    stored: StoredCluster
+    starts: Mapping[TopicPartition, int]
+    places: Mapping[TopicPartition, _At]
+
+    def is_as(self, other: _OnRecord) -> bool:
+        """Whether a moment would have the same record of both. Entries that change nothing in it may have been written in between."""
+        return all(
+            getattr(self.stored, name) == getattr(other.stored, name)
+            for name in ("topics", "rules", "lost_rules", "broker_configs", "next_producer_id")
+        )
+
+
 class SourceFolders(NamedTuple):
     """The data folders of one broker."""
 
@@ -84,35 +102,32 @@ class SourceFolders(NamedTuple):
     """Makes one that knows nothing of earlier looks."""
     now_ms: Callable[[], int]
 
-    def look(self, take_ends: Callable[[], Ends] | None = None) -> Look:
-        """The record comes first: a topic that is deleted meanwhile is not missed. Raises DataFolderError, StorageFault and FoldersChanged."""
+    def look(self, take_ends: Callable[[], Ends] = dict) -> Look:
+        """`take_ends` has the broker say where its open logs end. Raises DataFolderError, StorageFault and FoldersChanged."""
+        before, rest_before = self._on_record(), dict[TopicPartition, tuple[int, int]]()
+        for _ in range(LOOKS):
+            time_ms, open_ends = self.now_ms(), take_ends()
+            now, storage = self._on_record(), self.new_storage()
+            others = {place: at.directory for place, at in now.places.items() if place not in open_ends}
+            rest = {place: end for place, directory in others.items() if (end := _end_of(storage, directory))}
+            is_exact = now.is_as(before) and rest.items() <= rest_before.items()
+            starts, before, rest_before = before.starts, now, rest  # starts of before: none is behind an end
+            if is_exact:
+                break
+        storage, ends = self.new_storage(), {**rest, **open_ends}
+        found = [(place, at) for place, at in now.places.items() if place in ends]
+        seen = [_seen(storage, at, ends[place], starts.get(place, 0)) for place, at in found]
+        return Look(time_ms, now.cluster_id, now.node_id, _record(now.stored), seen, is_exact)
+
+    def _on_record(self) -> _OnRecord:
         storage = self.new_storage()
         left = as_left(storage, self.paths)
         stored = load_record(ClusterFile(left, self.paths[0], lambda: self.paths), left, self.paths)
-        cluster_id, node_id = _ids(left, self.paths[0])
         starts: dict[TopicPartition, int] = {}
         for path in self.paths:
             starts |= log_starts.load(left, path).offsets
         places = dict(_places(storage, self.paths, stored))
-        if take_ends is not None:
-            ends, is_exact, time_ms = take_ends(), True, self.now_ms()
-        else:
-            ends, is_exact, time_ms = self._still(places.values())
-        storage = self.new_storage()
-        seen = [_seen(storage, at, ends[place], starts.get(place, 0)) for place, at in places.items() if place in ends]
-        return Look(time_ms, cluster_id, node_id, _record(stored), seen, is_exact)
-
-    def _still(self, places: Collection[_At]) -> tuple[Ends, bool, int]:
-        """The ends of the open files, and whether nothing was written between two looks at them."""
-        before: Ends = {}
-        time_ms = self.now_ms()
-        for _ in range(LOOKS):
-            time_ms, storage = self.now_ms(), self.new_storage()
-            now = {(at.topic.name, at.index): end for at in places if (end := _end_of(storage, at.directory))}
-            if now == before:
-                return now, True, time_ms
-            before = now
-        return before, False, time_ms
+        return _OnRecord(*_ids(left, self.paths[0]), stored, starts, places)
 
 
 def _ids(storage: Storage, path: str) -> tuple[str, int]:

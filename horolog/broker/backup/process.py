@@ -2,7 +2,8 @@
 
 It hears and says lines of JSON. The first line has its orders (`BackupOrders`); then
 
-    {"ask": "ends"}                                     it asks, and hears {"ends": [[topic, partition, base offset, bytes], ...]}
+    {"ask": "ends"}                                     it asks, and hears {"ends": [[topic, partition, base offset, bytes], ...]},
+                                                        or null if the broker could not note all at one instant
     {"moment": n, "time_ms": t, "shipped_bytes": b, "is_exact": true}    a round has made this moment
     {"fault": "..."}                                    a round has failed; the next one goes on where it ended
 
@@ -46,8 +47,6 @@ class BackupOrders(NamedTuple):
     history_ms: int
     bytes_per_second: int
     data_dirs: Sequence[str]
-    asks: bool
-    """Whether the broker says where its logs end."""
 
 
 class Talk:
@@ -67,9 +66,9 @@ class Talk:
         return json.loads(self._hear())
 
     def ends(self) -> Ends:
-        """Where the logs end now, all at one moment."""
+        """Where the logs that are open end now, all at one instant; none if the broker cannot say."""
         self.say({"ask": "ends"})
-        return {(topic, index): (base, size) for topic, index, base, size in self.hear()["ends"]}
+        return {(topic, index): (base, size) for topic, index, base, size in self.hear()["ends"] or ()}
 
 
 def rounds_of(orders: BackupOrders, clock: Clock) -> Rounds:
@@ -86,11 +85,11 @@ def serve(
     """One round after the other, begun at equal distances unless they are longer."""
     while True:
         began_s = now()
-        talk.say(_round(rounds, talk.ends if orders.asks else None))
+        talk.say(_round(rounds, talk.ends))
         sleep(max(began_s + orders.every_ms / 1000 - now(), LEAST_PAUSE_S))
 
 
-def _round(rounds: Rounds, take_ends: Callable[[], Ends] | None) -> dict[str, Any]:
+def _round(rounds: Rounds, take_ends: Callable[[], Ends]) -> dict[str, Any]:
     try:
         done = rounds.run(take_ends)
     except FAULTS as error:

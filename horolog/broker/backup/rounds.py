@@ -83,7 +83,7 @@ class Rounds:
     def __repr__(self) -> str:
         return f"<Rounds from {self._folders.paths} to {self._store!r}: {self._newest!r}>"
 
-    def run(self, take_ends: Callable[[], Ends] | None = None) -> Done:
+    def run(self, take_ends: Callable[[], Ends] = dict) -> Done:
         """One round. Raises BackupTaken, RoundFailed, DataFolderError, StorageFault, StoreError and FormatError."""
         if not self._has_begun:
             self._begin()

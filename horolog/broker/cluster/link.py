@@ -8,6 +8,7 @@ A line is a list, a word with its values:
     live [NODE ...]         nodes that are ready          failed MESSAGE CODE     it cannot start
     journal NUMBER          a worker has written so far   journal NUMBER          it has written so far; 0: it cannot be read
     applied NODE NUMBER     a worker has applied so far   applied NUMBER          it has applied so far
+    stand NUMBER            stand still for a backup      ends NUMBER ENDS        where its logs ended then; null: not all stood still
     ping                    an answer is waited for       pong
                                                           stopping                it takes no more requests
 
@@ -115,6 +116,8 @@ class WorkerLink(asyncio.Protocol):
         self.on_live_changed: Callable[[frozenset[int]], None] = lambda _: None
         self.on_journal: Callable[[int], None] = lambda _: None
         self.on_lost: Callable[[], None] = lambda: None
+        self.on_stand: Callable[[int], object] = lambda _: None
+        """Stand still; returns where the logs end, or None if not all workers stood still (`workers.standstill`)."""
         self._node = node
         self._loop = loop
         self._monotonic = monotonic
@@ -218,6 +221,8 @@ class WorkerLink(asyncio.Protocol):
                 self.on_journal(values[0])
             case "applied":
                 self._others_applied(*values)
+            case "stand":
+                self._say("ends", values[0], self.on_stand(values[0]))
             case _:
                 raise ValueError(f"the supervisor says {word}, which no worker knows")
 

@@ -544,7 +544,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
         from horolog.broker.server.backup_child import BackupChild, ends_of, orders_of
 
         backup = BackupChild(
-            orders_of(settings, data_dirs, asks=True), SystemClock(), lambda: ends_of(broker.logs.partitions)
+            orders_of(settings, data_dirs), SystemClock(), lambda answer: answer(ends_of(broker.logs.partitions))
         )
         process = replace(process, backup_figures=backup.figures)
         announcer.then, part = backup.begin, backup.stop

@@ -12,6 +12,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,8 +27,10 @@ MODULE = "horolog.broker.backup.process"
 RESTART_S = 5.0
 ENDS_WITHIN_S = 2.0
 
-TakeEnds = Callable[[], list[tuple[str, int, int, int]]]
-"""Topic, partition, base offset of the open segment and its bytes, of all partitions."""
+LogEnds = list[tuple[str, int, int, int]]
+"""Topic, partition, base offset of the open segment and its bytes, of all partitions that are open."""
+TakeEnds = Callable[[Callable[[LogEnds | None], None]], None]
+"""Calls with where all logs end at one instant; None if they cannot be had."""
 
 
 class OpenSegment(Protocol):
@@ -37,21 +40,27 @@ class OpenSegment(Protocol):
     size_bytes: int
 
 
+class LogCondition(Protocol):
+    @property
+    def fault(self) -> str | None: ...
+
+
 class OpenLog(Protocol):
     """A partition, seen from here."""
 
     @property
     def segments(self) -> Sequence[OpenSegment]: ...
+    @property
+    def condition(self) -> LogCondition: ...
 
 
-def ends_of(partitions: Mapping[tuple[str, int], OpenLog]) -> list[tuple[str, int, int, int]]:
-    """Where logs end, as far as they are written."""
-    found = []
-    for (topic, index), partition in partitions.items():
-        if partition.segments:
-            last = partition.segments[-1]
-            found.append((topic, index, last.base_offset, last.size_bytes))
-    return found
+def ends_of(partitions: Mapping[tuple[str, int], OpenLog]) -> LogEnds:
+    """Where logs end, as far as they are written. One that is offline is not open: what stands in for it has no segments of its own."""
+    return [
+        (topic, index, partition.segments[-1].base_offset, partition.segments[-1].size_bytes)
+        for (topic, index), partition in partitions.items()
+        if partition.condition.fault is None
+    ]
 
 
 def refuse_settings(settings: Settings) -> None:
@@ -66,7 +75,7 @@ def refuse_settings(settings: Settings) -> None:
         raise SettingsError("horolog.backup.store", settings.horolog_backup_store, reason)
 
 
-def orders_of(settings: Settings, data_dirs: Sequence[str], *, asks: bool) -> dict[str, Any]:
+def orders_of(settings: Settings, data_dirs: Sequence[str]) -> dict[str, Any]:
     """What the process is to do (`backup.process.BackupOrders`)."""
     return {
         "url": settings.horolog_backup_store,
@@ -75,7 +84,6 @@ def orders_of(settings: Settings, data_dirs: Sequence[str], *, asks: bool) -> di
         "history_ms": settings.horolog_backup_history_ms,
         "bytes_per_second": settings.horolog_backup_bytes_per_second,
         "data_dirs": list(data_dirs),
-        "asks": asks,
     }
 
 
@@ -177,11 +185,16 @@ class BackupChild(asyncio.Protocol):
 
     def _hear(self, message: Mapping[str, Any]) -> None:
         if "ask" in message:
-            self._say({"ends": self._take_ends()})
+            self._take_ends(partial(self._answer, self._process))
         elif "fault" in message:
             self._failed(message["fault"])
         else:
             self._made(message)
+
+    def _answer(self, asker: subprocess.Popen[bytes] | None, ends: LogEnds | None) -> None:
+        """The answer is for the process that has asked, not for its successor."""
+        if asker is self._process:
+            self._say({"ends": ends})
 
     def _made(self, message: Mapping[str, Any]) -> None:
         before = self._figures

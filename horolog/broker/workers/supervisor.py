@@ -32,6 +32,7 @@ from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.server.start_notes import notes
 from horolog.broker.workers import ports, sockets_folder
 from horolog.broker.workers.folder_locks import FolderLocks
+from horolog.broker.workers.standstill import Standstills
 from horolog.broker.workers.tether import ASK_EVERY_S, Tether
 from horolog.broker.workers.watching import WorkersServer
 from horolog.broker.workers.worker_process import Command, ProcessEnd, WorkerProcess, command_of
@@ -39,7 +40,7 @@ from horolog.version import __version__
 
 if TYPE_CHECKING:
     from horolog.broker.base.backup_figures import BackupFigures
-    from horolog.broker.server.backup_child import BackupChild
+    from horolog.broker.server.backup_child import BackupChild, TakeEnds
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,8 @@ class Supervisor:
         self._certificate_job: Periodic | None = None
         self._looks: asyncio.TimerHandle | None = None
         self._server: WorkersServer | None = None
-        self._backup = _backup_of(plan, clock)
+        self.standstills = Standstills(plan.sockets, loop, lambda: _serving(self.workers))
+        self._backup = _backup_of(plan, clock, self.standstills.take)
 
     def __repr__(self) -> str:
         return f"<Supervisor of {self.workers}, {self.phase.value}>"
@@ -137,6 +139,8 @@ class Supervisor:
         self._take_signals()
         try:
             await self._start_http()
+            if self._backup is not None:
+                await self.standstills.start()
             for place, worker in enumerate(self.workers):
                 if self.phase is Phase.STARTING:
                     await self._start(worker, is_first=place == 0)
@@ -145,6 +149,7 @@ class Supervisor:
         finally:
             if self._backup is not None:
                 await self._backup.stop()
+                self.standstills.stop()
             await self._leave_nobody()
         if self._has_served:
             if self._plan.settings.horolog_store is None:
@@ -316,13 +321,17 @@ class Supervisor:
             self._over.set_result(None)
 
 
-def _backup_of(plan: WorkerPlan, clock: Clock) -> BackupChild | None:
-    """The backup of all that workers write. They do not stand still for it: its moments are exact if nothing is written meanwhile."""
+def _serving(workers: Sequence[WorkerProcess]) -> list[Tether]:
+    return [one.tether for one in workers if one.phase is Phase.READY and one.tether is not None]
+
+
+def _backup_of(plan: WorkerPlan, clock: Clock, take_ends: TakeEnds) -> BackupChild | None:
+    """The backup of all that workers write."""
     if plan.settings.horolog_backup_store is None:
         return None
     from horolog.broker.server.backup_child import BackupChild, orders_of
 
-    return BackupChild(orders_of(plan.settings, plan.data_dirs, asks=False), clock, list)
+    return BackupChild(orders_of(plan.settings, plan.data_dirs), clock, take_ends)
 
 
 def merge(paths: Sequence[str]) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from horolog.broker.cluster.link import Lines, encode
+
+if TYPE_CHECKING:
+    from horolog.broker.server.backup_child import LogEnds
 
 READ_BYTES = 1 << 16
 ASK_EVERY_S = 1.0
@@ -28,6 +31,7 @@ class WorkerEvents(Protocol):
     def stopping(self) -> None: ...
     def journal(self, number: int) -> None: ...
     def applied(self, number: int) -> None: ...
+    def ends(self, number: int, ends: LogEnds | None) -> None: ...
     def gone(self) -> None: ...
 
 
@@ -70,6 +74,9 @@ class Tether(asyncio.Protocol):
 
     def applied(self, node: int, number: int) -> None:
         self._say("applied", node, number)
+
+    def stand(self, number: int) -> None:
+        self._say("stand", number)
 
     def is_silent(self) -> bool:
         """Whether the worker hangs; if not, it gets another ping."""
@@ -128,6 +135,8 @@ class Tether(asyncio.Protocol):
                 hears.journal(*values)
             case "applied":
                 hears.applied(*values)
+            case "ends":
+                hears.ends(*values)
             case _:
                 raise ValueError(f"a worker says {word}, which no supervisor knows")
 

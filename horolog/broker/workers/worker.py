@@ -32,6 +32,7 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.server import app
 from horolog.broker.workers.of_worker import of_worker
 from horolog.broker.workers.serve import EXIT_BAD_SETTINGS
+from horolog.broker.workers.standstill import stand_still
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
 
@@ -115,6 +116,10 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
     loop = asyncio.get_running_loop()
     process = of_worker(context, link, loop)
     broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, process)
+    if orders.settings.horolog_backup_store is not None:
+        from horolog.broker.server.backup_child import ends_of
+
+        link.on_stand = lambda number: ends_of(broker.logs.partitions) if stand_still(context.sockets, number) else None
     await app.serve(broker, logs, ToSupervisor(link), stopped)
 
 

@@ -12,13 +12,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.worker_context import http_socket
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers.ends import MOST_ENDS, WITHIN_S, Ends
 from horolog.broker.workers.tether import ASK_EVERY_S, MOST_UNANSWERED, Tether
+
+if TYPE_CHECKING:
+    from horolog.broker.server.backup_child import LogEnds
+    from horolog.broker.workers.standstill import Standstills
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +75,8 @@ class LifecycleEvents(Protocol):
     def has_ended(self, worker: WorkerProcess, ending: ProcessEnd) -> None: ...
     def journal(self, worker: WorkerProcess, number: int) -> None: ...
     def applied(self, worker: WorkerProcess, number: int) -> None: ...
+    @property
+    def standstills(self) -> Standstills: ...
 
 
 Command = Callable[[int, int], Sequence[str]]
@@ -220,6 +226,9 @@ class WorkerProcess:
 
     def applied(self, number: int) -> None:
         self._crew.applied(self, number)
+
+    def ends(self, number: int, ends: LogEnds | None) -> None:
+        self._crew.standstills.ends(number, ends)
 
     def gone(self) -> None:
         """Its link has ended, which it does when the process ends."""

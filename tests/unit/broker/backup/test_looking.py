@@ -6,7 +6,7 @@ from horolog.broker.backup.looking import FoldersChanged
 from horolog.broker.log.files import checkpoints, log_starts, meta_properties
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.on_record import cluster_file
-from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
 from tests.support.backed_up import BackedUp
 from tests.support.imported import EVENTS, TABLE
 
@@ -53,18 +53,72 @@ def test_records_that_are_written_meanwhile(made):
     assert not made.folders().look().is_exact
 
 
-def test_a_broker_says_where_its_logs_end(made):
+def test_a_broker_says_where_its_open_logs_end_and_the_others_are_looked_at(made):
     ends = {("events", 0): end_of(made), ("other", 0): (0, 0)}
     made.source.fill("events", 9)
     look = made.folders().look(lambda: ends)
-    (events,) = look.partitions
+    events, table = look.partitions
     assert (events.segments[-1].base_offset, events.segments[-1].size_bytes) == ends["events", 0]
+    assert table.segments[-1].size_bytes == end_of(made, "table")[1]
     assert look.is_exact
+
+
+def test_a_log_that_no_broker_has_open_is_written_meanwhile(made):
+    ends = {("events", 0): end_of(made)}
+    times = iter(range(100))
+
+    def take():
+        if next(times) < 2:
+            made.source.fill("table", 1)
+        return ends
+
+    look = made.folders().look(take)
+    assert look.is_exact
+    assert next(times) == 3, "it was the same behind the second instant and the third"
+    made.source.fill("table", 1)
+    assert look.partitions[1].segments[-1].size_bytes < end_of(made, "table")[1]
+
+
+def test_the_record_is_that_of_the_instant(made):
+    """A topic that comes while the broker is asked is in it, with a look in which nothing has changed."""
+    ends = {("events", 0): end_of(made), ("table", 0): end_of(made, "table")}
+    times = iter(range(100))
+
+    def take():
+        if next(times) == 0:
+            made.save_record(EVENTS, TABLE, StoredTopic("new", b"n" * 16, 1, {}))
+        return ends
+
+    look = made.folders().look(take)
+    assert look.is_exact
+    assert next(times) == 2
+    assert set(cluster_file.parse(look.record).topics) == {"events", "table", "new"}
+
+
+def test_a_record_that_changes_all_the_time(made):
+    ids = iter(range(4_000, 5_000))
+
+    def take():
+        ClusterFile(made.storage, "/data").save((EVENTS, TABLE), {}, next(ids), {})
+        return {("events", 0): end_of(made), ("table", 0): end_of(made, "table")}
+
+    assert not made.folders().look(take).is_exact
+
+
+def test_a_start_that_moves_behind_the_instant_is_not_of_the_look(made):
+    base, _ = end_of(made)
+
+    def take():
+        made.storage.write_atomically(f"/data/{log_starts.LOG_STARTS}", log_starts.encode({("events", 0): base + 1}))
+        return {("events", 0): (base, 0), ("table", 0): end_of(made, "table")}
+
+    (events, _) = made.folders().look(take).partitions
+    assert events.start_offset == 0
 
 
 def test_a_log_that_is_shorter_than_its_broker_says(made):
     base, size = end_of(made)
-    (events,) = made.folders().look(lambda: {("events", 0): (base, size + 100)}).partitions
+    (events, _) = made.folders().look(lambda: {("events", 0): (base, size + 100)}).partitions
     assert events.segments[-1].size_bytes == size
 
 

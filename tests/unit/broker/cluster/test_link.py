@@ -142,6 +142,15 @@ async def test_another_has_written_the_journal(ends):
     await until(lambda: told == [12])
 
 
+async def test_it_stands_still_when_it_is_asked_and_says_where_its_logs_end(ends):
+    link, supervisor = ends
+    supervisor.say("stand", 3)
+    assert await supervisor.hear() == ["ends", 3, None], "without a backup it says nothing of its logs"
+    link.on_stand = lambda number: [("t", 0, 0, number)]
+    supervisor.say("stand", 4)
+    assert await supervisor.hear() == ["ends", 4, [["t", 0, 0, 4]]]
+
+
 async def test_a_word_that_it_does_not_know_is_a_fault_of_ours(ends):
     link, _ = ends
     with pytest.raises(ValueError, match="says sing"):

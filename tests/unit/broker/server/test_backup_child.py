@@ -19,11 +19,11 @@ HEAD = "import json, sys, time\norders = json.loads(sys.stdin.readline())\nsay =
 WAIT = "sys.stdin.read()\n"
 
 
-def child(program, clock=None, ends=()):
+def child(program, clock=None, ends=None):
     return BackupChild(
         {"url": "file:///b", "n": 1},
         clock or ManualClock(),
-        lambda: list(ends),
+        lambda answer: answer(ends),
         lambda: [sys.executable, "-c", HEAD + program],
     )
 
@@ -60,6 +60,22 @@ async def test_it_is_answered_where_the_logs_end(started):
     assert one.figures().size_bytes == 1
 
 
+async def test_an_answer_that_comes_late_is_not_for_the_next_process(started, monkeypatch):
+    monkeypatch.setattr(backup_child, "RESTART_S", 0.01)
+    waiting = []
+    one = started(child("say(ask='ends')\n" + WAIT))
+    one._take_ends = waiting.append
+    await until(lambda: len(waiting) == 1)
+    one._process.kill()
+    await until(lambda: len(waiting) == 2)
+    said = []
+    monkeypatch.setattr(one, "_say", said.append)
+    waiting[0]([])
+    assert said == []
+    waiting[1]([])
+    assert said == [{"ends": []}]
+
+
 async def test_each_fault_is_logged_once(started, caplog):
     faults = "say(fault='the store is away')\n" * 3 + "say(moment=1, time_ms=0, shipped_bytes=0, is_exact=True)\n"
     with caplog.at_level("INFO"):
@@ -80,7 +96,7 @@ async def test_a_process_that_ends_is_started_again(started, monkeypatch, caplog
 
 async def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch, caplog):
     monkeypatch.setattr(backup_child, "RESTART_S", 0.01)
-    one = BackupChild({"url": "x"}, ManualClock(), list, lambda: ["/nonexistent/program"])
+    one = BackupChild({"url": "x"}, ManualClock(), lambda answer: answer(None), lambda: ["/nonexistent/program"])
     one.begin()
     await until(lambda: one.figures().failures >= 2)
     assert "cannot be started" in caplog.text
@@ -103,18 +119,17 @@ async def test_one_that_was_never_begun():
 
 def test_where_logs_end():
     segments = [SimpleNamespace(base_offset=0, size_bytes=9), SimpleNamespace(base_offset=5, size_bytes=7)]
-    partitions = {("t", 1): SimpleNamespace(segments=segments), ("u", 0): SimpleNamespace(segments=[])}
+    serves, offline = SimpleNamespace(fault=None), SimpleNamespace(fault="its disk is away")
+    partitions = {
+        ("t", 1): SimpleNamespace(segments=segments, condition=serves),
+        ("u", 0): SimpleNamespace(segments=segments[:1], condition=offline),
+    }
     assert ends_of(partitions) == [("t", 1, 5, 7)]
 
 
 def test_its_orders_and_its_command():
-    orders = orders_of(from_layers(Layers(static=PLACE)), ["/data"], asks=True)
-    assert (orders["url"], orders["endpoint"], orders["data_dirs"], orders["asks"]) == (
-        "file:///backup",
-        "",
-        ["/data"],
-        True,
-    )
+    orders = orders_of(from_layers(Layers(static=PLACE)), ["/data"])
+    assert (orders["url"], orders["endpoint"], orders["data_dirs"]) == ("file:///backup", "", ["/data"])
     assert json.dumps(orders)
     assert command()[-2:] == ["-m", "horolog.broker.backup.process"]
 

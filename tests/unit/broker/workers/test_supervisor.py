@@ -16,10 +16,11 @@ from horolog.broker.config.settings import load
 from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
 from horolog.broker.observability.phase import Phase
 from horolog.broker.security.tls_listeners import TlsListeners
+from horolog.broker.server import backup_child
 from horolog.broker.workers import ends, ports, supervisor, tether, worker_process
 from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.supervisor import Supervisor, WorkerPlan, static_of
-from tests.support import fake_worker
+from tests.support import fake_backup, fake_worker
 from tests.support.http_asking import get
 from tests.support.waiting import until
 
@@ -128,6 +129,18 @@ async def test_all_are_started_and_told_when_the_folder_is_settled(crew, capsys)
     assert not any(map(is_running, pids))
     assert three.merged == [[str(three.folder)]]
     assert "STOPPING" in repr(three.supervisor).upper()
+
+
+async def test_a_backup_hears_where_the_logs_of_all_ended_at_one_instant(crew, tmp_path, monkeypatch):
+    monkeypatch.setattr(backup_child, "MODULE", fake_backup.__name__)
+    three = crew(["good"], ["good"], ["good"], horolog_backup_store=f"file://{tmp_path}/copy")
+    three.begin()
+    await three.ready()
+    await three.until(lambda: three.supervisor.backup_figures().moments == 1)
+    assert three.supervisor.backup_figures().size_bytes == 300
+    assert all(three.heard(number)[-1].startswith("stand ") for number in (1, 2, 3))
+    three.supervisor.stop(signal.SIGTERM)
+    assert await three.ended() == 0
 
 
 async def test_nobody_goes_before_the_first_has_settled(crew):

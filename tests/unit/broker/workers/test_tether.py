@@ -45,10 +45,18 @@ async def ends():
 
 async def test_what_a_worker_says_becomes_calls(ends):
     _, heard, _, writer = ends
-    said = [("settled",), ("ready",), ("failed", "no", 2), ("stopping",), ("journal", 7), ("applied", 8)]
+    said = [
+        ("settled",),
+        ("ready",),
+        ("failed", "no", 2),
+        ("stopping",),
+        ("journal", 7),
+        ("applied", 8),
+        ("ends", 2, None),
+    ]
     writer.write(b"".join(encode(*one) for one in said))
     writer.close()
-    await until(lambda: len(heard.calls) == 7)
+    await until(lambda: len(heard.calls) == 8)
     assert heard.calls == [*said, ("gone",)]
 
 
@@ -78,9 +86,10 @@ async def test_what_the_supervisor_says_arrives(ends):
     tether.live(frozenset({3, 2}))
     tether.journal(7)
     tether.applied(3, 7)
+    tether.stand(4)
     async with asyncio.timeout(60):
-        lines = [json.loads(await reader.readline()) for _ in range(5)]
-    assert lines == [["begin", {"a": 1}], ["go"], ["live", [2, 3]], ["journal", 7], ["applied", 3, 7]]
+        lines = [json.loads(await reader.readline()) for _ in range(6)]
+    assert lines == [["begin", {"a": 1}], ["go"], ["live", [2, 3]], ["journal", 7], ["applied", 3, 7], ["stand", 4]]
 
 
 async def test_nothing_is_said_before_the_orders(ends):
