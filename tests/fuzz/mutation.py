@@ -2,6 +2,7 @@
 
 import random
 import struct
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -65,8 +66,8 @@ def check(target: Target, data: bytes) -> float:
     return took
 
 
-def run(target: Target, seeds: list[bytes], seconds: float, seed: int) -> Report:
-    """Mutate for so many seconds. A target returns what it wants to be told apart (where it refused), or nothing."""
+def run(target: Target, seeds: list[bytes], seconds: float, seed: int, most_inputs: int = sys.maxsize) -> Report:
+    """Mutate for so many seconds, or so many inputs. A target returns what it wants to be told apart (where it refused), or nothing."""
     rng = random.Random(seed)
     report = Report()
     pool = list(seeds) or [b""]
@@ -74,7 +75,7 @@ def run(target: Target, seeds: list[bytes], seconds: float, seed: int) -> Report
     known: set[str] = set()
     waiting = list(pool)
     end = time.monotonic() + seconds
-    while time.monotonic() < end and len(report.findings) < MAX_FINDINGS:
+    while time.monotonic() < end and len(report.findings) < MAX_FINDINGS and report.inputs < most_inputs:
         fresh = not waiting
         data = mutate(rng, pool) if fresh else waiting.pop()
         report.inputs += 1

@@ -61,7 +61,7 @@ def fails_on_x(data: bytes) -> object:
 
 
 def test_the_loop_finds_what_breaks_a_target() -> None:
-    report = mutation.run(fails_on_x, [b"yyyy"], 1.0, seed=3)
+    report = mutation.run(fails_on_x, [b"yyyy"], 60.0, seed=3, most_inputs=20_000)
     assert [type(finding.data) for finding in report.findings] == [bytes], "one finding for one place"
     assert report.findings[0].data.startswith(b"x")
     assert "KeyError" in report.findings[0].reason
@@ -69,7 +69,7 @@ def test_the_loop_finds_what_breaks_a_target() -> None:
 
 def test_a_slow_input_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutation, "MAX_CPU_SECONDS", 0.0)
-    report = mutation.run(lambda _: sum(range(20_000)), [b"seed"], 0.2, seed=3)
+    report = mutation.run(lambda _: sum(range(20_000)), [b"seed"], 60.0, seed=3, most_inputs=10)
     assert "s of cpu" in report.findings[0].reason
 
 
