@@ -18,7 +18,7 @@ from horolog.base.clock import SystemClock
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import load
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import MemoryStorage, NotHere
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.server.app import Broker
 from horolog.broker.server.over_store import OverStore, StoreUse
@@ -299,13 +299,22 @@ class EmbeddedCluster:
             lambda: self.leader(topic, partition) == to, f"broker {to} does not lead {topic}-{partition}", within
         )
 
-    def records(self, topic: str) -> list[Seen]:
-        """All records of a topic in log order, partition by partition, from their leaders."""
+    async def records(self, topic: str, *, within: Span | float = DEFAULT_WITHIN) -> list[Seen]:
+        """All records of a topic in log order, partition by partition, from their leaders, which first fetch what lies in the store alone. Raises TimeoutError."""
         found: list[Seen] = []
+        await _until(partial(self._have_read, topic, found), f"records of {topic} have not come from the store", within)
+        return sorted(found, key=lambda one: (one.partition, one.offset))
+
+    def _have_read(self, topic: str, found: list[Seen]) -> bool:
+        """Fill `found`; whether all records were here."""
+        found.clear()
         for number in self.running:
             known = self.broker(number).cluster.topics.get(topic)
-            found += records_of(known) if known is not None else ()
-        return sorted(found, key=lambda one: (one.partition, one.offset))
+            try:
+                found += records_of(known) if known is not None else ()
+            except NotHere:
+                return False
+        return True
 
 
 async def answered(begin: Callable[[Callable[[Result], None]], object]) -> Result:

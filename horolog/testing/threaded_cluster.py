@@ -22,7 +22,7 @@ class ThreadedCluster(InThread[EmbeddedCluster]):
     leader = called(EmbeddedCluster.leader)
     until_led = awaited(EmbeddedCluster.until_led)
     move = awaited(EmbeddedCluster.move)
-    records = called(EmbeddedCluster.records)
+    records = awaited(EmbeddedCluster.records)
 
     def __init__(self, embedded: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(embedded, loop)

@@ -1,6 +1,7 @@
 """Brokers of one cluster inside a test: they lead, are killed, stop and come back, and nothing that was acknowledged is lost."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -35,7 +36,7 @@ async def test_leaders_move_and_a_broker_that_dies_takes_nothing_with_it():
             assert (await cluster.until_led("orders")).keys() == {0, 1, 2}
             assert cluster.leader("orders") in {1, 3}
             await producer.send_and_wait("orders", b"after", partition=0)
-        found = cluster.records("orders")
+        found = await cluster.records("orders")
         assert [(one.partition, one.value) for one in found] == [
             *((0, value) for value in (b"0", b"3", b"after")),
             *((1, value) for value in (b"1", b"4")),
@@ -45,7 +46,33 @@ async def test_leaders_move_and_a_broker_that_dies_takes_nothing_with_it():
         assert cluster.running == sorted(ALL)
         await cluster.restart(3)
         assert 3 not in (await cluster.until_led("orders")).values()
-        assert cluster.records("orders") == found
+        assert await cluster.records("orders") == found
+
+
+async def test_records_that_lie_in_the_store_alone_are_fetched_before_they_are_read(monkeypatch):
+    at_once, asked = MemoryStore.get_range, threading.Event()
+
+    def delayed(store: MemoryStore, key: str, start: int, end: int) -> bytes:
+        if key.startswith("data/"):
+            asked.wait(10)
+        return at_once(store, key, start, end)
+
+    async with horolog_cluster(2) as cluster:
+        await cluster.create_topic("orders", 1, retention_ms=-1)
+        async with Producer(cluster.bootstrap) as producer:
+            await producer.send_and_wait("orders", b"one")
+        first = cluster.leader("orders")
+        other = next(iter({1, 2} - {first}))
+        await cluster.move("orders", 0, to=other)
+        await cluster.kill(first)
+        await cluster.start(first)
+        monkeypatch.setattr(MemoryStore, "get_range", delayed)
+        await cluster.stop(other)
+        await cluster.until_led("orders")
+        with pytest.raises(TimeoutError, match="records of orders have not come from the store after 20 ms"):
+            await cluster.records("orders", within="20ms")
+        asked.set()
+        assert [one.value for one in await cluster.records("orders")] == [b"one"]
 
 
 async def test_clients_see_the_brokers_and_move_partitions_between_them():
@@ -82,7 +109,7 @@ async def test_what_cannot_be_done_says_why():
             await cluster.move("orders", 5, to=1)
         with pytest.raises(TimeoutError, match="partitions of none have no leader after 10 ms"):
             await cluster.until_led("none", within="10ms")
-        assert cluster.records("none") == []
+        assert await cluster.records("none") == []
         cluster.broker(1).hand_overs.move = lambda *given: given[-1](ClusterError(1, "not now"))
         with pytest.raises(ClusterError, match="not now"):
             await cluster.move("orders", 0, to=1)
