@@ -20,7 +20,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from horolog.broker.cluster.placement import Reader
+from horolog.broker.cluster.placement import Endpoint, Reader
 from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -35,6 +35,7 @@ from horolog.broker.handlers.fetch_sessions import (
 )
 from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.handlers.lookup import READ_COMMITTED, READ_UNCOMMITTED, storage_error_for
+from horolog.broker.handlers.next_leaders import MISPLACED, Leader, leader_to_name
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import NotHere, StorageFault
@@ -53,6 +54,7 @@ FIRST_VERSION_WITH_RACK = 11
 FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
+FIRST_VERSION_WITH_LEADERS = 16
 NO_SESSION = 0
 HERE = -1
 """The preferred read replica: this broker."""
@@ -84,7 +86,7 @@ class PartitionAnswer(NamedTuple):
     last_stable_offset: int
     log_start_offset: int
     diverging_epoch: tuple[int, int] | None
-    current_leader: None
+    current_leader: Leader | None
     snapshot_id: None
     aborted_transactions: list[tuple[int, int]] | None
     preferred_read_replica: int
@@ -94,8 +96,8 @@ class PartitionAnswer(NamedTuple):
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
-FetchResponse = tuple[int, int, int, list[TopicAnswer], tuple[()]]
-"""Throttle time, error code, session, topics, and no other nodes."""
+FetchResponse = tuple[int, int, int, list[TopicAnswer], Sequence[Endpoint]]
+"""Throttle time, error code, session, topics, and the leaders that refusals name."""
 PartitionResult = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition | None]
 """The result for one partition; None for the partition if this broker does not have it."""
 
@@ -103,10 +105,11 @@ PartitionResult = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition 
 class FetchResult:
     """The result of a look at the partitions of a fetch."""
 
-    __slots__ = ("done", "found", "size_bytes")
+    __slots__ = ("done", "found", "leaders", "size_bytes")
 
     def __init__(self) -> None:
         self.found: list[PartitionResult] = []
+        self.leaders: list[Endpoint] = []
         self.size_bytes = 0
         self.done = False
 
@@ -211,10 +214,18 @@ class PendingFetch:
                 answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in NO_PLACE)
             ):
                 collected.done = True
+                if version >= FIRST_VERSION_WITH_LEADERS and answer.error_code in MISPLACED:
+                    found[-1] = (key, position, self._with_leader(key, answer, collected.leaders), found[-1][3])
         collected.size_bytes = size_bytes
         if not is_here or size_bytes >= self.min_bytes or (size_bytes and self._is_full(found)):
             collected.done = True
         return collected
+
+    def _with_leader(self, key: PartitionKey, refusal: PartitionAnswer, endpoints: list[Endpoint]) -> PartitionAnswer:
+        """The refusal with the leader. One that fences a client's epoch comes from the leader itself."""
+        is_here = refusal.error_code == ErrorCode.FENCED_LEADER_EPOCH
+        leader = leader_to_name(self.broker, *key, self.context.listener, endpoints, is_here=is_here)
+        return refusal._replace(current_leader=leader)
 
     def _is_full(self, found: list[PartitionResult]) -> bool:
         """Whether there is enough to read, and only the limits of the answer or the end of a segment keep the answer small."""
@@ -318,7 +329,7 @@ class PendingFetch:
         if self.throttle is not None and self.throttle.refuses_fetch(collected.size_bytes):
             return self._nothing()
         if session is None:
-            return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION, _by_topic(told), ()
+            return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION, _by_topic(told), collected.leaders
         if self.is_incremental:
             told = [each for each in told if _is_news(each[1], each[2])]
         for _, position, answer, _ in told:
@@ -327,7 +338,7 @@ class PendingFetch:
         if self.is_incremental:
             self._note(collected)
             session.serve_last([key for key, _, answer, _ in told if answer.records])
-        return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), ()
+        return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), collected.leaders
 
     def _nothing(self) -> FetchResponse:
         """The empty response; a new session, which it does not name, is closed."""

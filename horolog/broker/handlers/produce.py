@@ -20,11 +20,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
-from horolog.broker.cluster.placement import Endpoint, endpoint_of
+from horolog.broker.cluster.placement import Endpoint
 from horolog.broker.commit.safety import Failures, NotSafe
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
+from horolog.broker.handlers.next_leaders import Leader, leader_to_name
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
@@ -51,8 +52,6 @@ TopicData = tuple[str, bytes, list[PartitionData]]
 ProduceRequest = tuple[str | None, int, int, list[TopicData]]
 """Transactional id, acks, timeout, topics."""
 
-Leader = tuple[int, int]
-"""Its node and its epoch."""
 PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str | None, Leader | None]
 """Number, error code, base offset, append time, log start; records refused one by one, the text, and the leader if it is another."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
@@ -285,15 +284,8 @@ def _not_found(
     """The refusal of a partition that is not here. If another broker leads it, the client learns which one, and where that is."""
     if code != ErrorCode.NOT_LEADER_OR_FOLLOWER or produced.context.version < FIRST_VERSION_WITH_LEADERS:
         return _refusal(index, code)
-    cluster, placement = broker.cluster, broker.placement
-    topic = cluster.by_id[key] if isinstance(key, bytes) else cluster.topics[key]
-    node, epoch = placement.lead(topic.id, index)
-    found = None if node == placement.me else endpoint_of(placement, node, produced.context.listener)
-    if found is None:
-        return _refusal(index, code)
-    if found not in produced.leaders:
-        produced.leaders.append(found)
-    return _refusal(index, code, leader=(node, epoch))
+    context = produced.context
+    return _refusal(index, code, leader=leader_to_name(broker, key, index, context.listener, produced.leaders))
 
 
 def _set_answer(

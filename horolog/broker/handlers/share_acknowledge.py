@@ -16,6 +16,7 @@ from horolog.broker.cluster.placement import endpoint_of
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.next_leaders import MISPLACED
 from horolog.broker.security.audit import Denied
 from horolog.broker.share.acknowledging import malformed_in
 from horolog.broker.share.leader import Persisted
@@ -34,8 +35,6 @@ from horolog.protocol.messages.share_fetch import (
 )
 
 FIRST_VERSION_WITH_RENEWAL: Final = 2
-MISPLACED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""Errors with which a response names the leader."""
 
 Acknowledgements = Mapping[Place, Sequence[Acknowledgement]]
 

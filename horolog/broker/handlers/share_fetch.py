@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.next_leaders import MISPLACED
 from horolog.broker.handlers.share_acknowledge import (
-    MISPLACED,
     ShareMember,
     acknowledge_all,
     acknowledged_in,

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.placement import Endpoint
 from horolog.broker.log.partition import SERVING
 from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import ErrorCode
@@ -516,3 +518,38 @@ async def test_a_reader_is_not_sent_away_from_a_failed_partition_and_one_that_wa
         partition.condition.go_offline("test")
         answer = only(await client.ask(fetch((topic.id, 0, 0), rack_id="far"), 18))
         assert (answer.error_code, answer.preferred_read_replica) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+
+
+@pytest.mark.parametrize("version", [13, 15, 16, 18])
+async def test_a_reader_learns_who_leads_a_partition_that_is_not_here_or_in_another_epoch(version: int) -> None:
+    """KIP-951, as for a producer. In a session, too."""
+    async with MemoryBroker() as memory:
+        topic = memory.topic(partitions=3)
+        placement, client = memory.broker.placement, memory.connect()
+        topic.put(1, None)
+        topic.put(2, None)
+        leads = {0: Lead(placement.me, 7), 1: Lead(2, 4), 2: Lead(placement.me, 3)}
+        placement.lead = lambda topic_id, index: leads[index]
+        mine = Endpoint(placement.me, "one", 9001)
+        placement.brokers = lambda listener: [mine, Endpoint(2, listener, 9002, "b")]
+        topic.find(0).lead(7)
+        wanted = fetch(*((topic.id, index, 0) for index in range(3)), session_epoch=0)
+        wanted.topics[0].partitions[0].current_leader_epoch = 6
+        opened = await client.ask(wanted, version)
+        again = await client.ask(fetch(session_id=opened.session_id, session_epoch=1), version)
+        refused = [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_LEADER_OR_FOLLOWER]
+        for response in (opened, again):
+            answers = [one for of in response.responses for one in of.partitions]
+            assert [one.error_code for one in answers] == refused
+            leaders = [
+                one.current_leader and (one.current_leader.leader_id, one.current_leader.leader_epoch)
+                for one in answers
+            ]
+            endpoints = [(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints]
+            if version < 16:
+                assert (leaders, endpoints) == ([None] * 3, [])
+            else:
+                assert leaders == [(placement.me, 7), (2, 4), None], (
+                    "one that this broker still opens has no leader yet"
+                )
+                assert endpoints == [(placement.me, "one", 9001, None), (2, "PLAINTEXT", 9002, "b")]
