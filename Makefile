@@ -17,6 +17,8 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
+# These folders start many processes, other clients or many seeds, and take half of the time: `make test-all` and .ci/run have them too.
+THOROUGH := chaos container docs fuzz hostile interop model simulation soak workers
 # One more than two processors: a third of the time tests wait. Each process collects all tests, which takes half a minute of a slow processor.
 WORKERS ?= 3
 
@@ -27,7 +29,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashe
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs docs-site dist release clean
+.PHONY: run compiled compile plain test test-all pipeline-test spark-versions search lint format lock config docs docs-site dist release clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -47,8 +49,12 @@ compile: $(VENV)/compile.stamp
 plain: $(VENV)/bin/python
 	@$(BIN)/python -m tools.compiled --remove
 
-test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
+# `make test ARGS=tests/interop` runs that folder: what the command line names is not left out.
+test: LEFT_OUT := $(THOROUGH:%=--ignore=tests/%)
+test: test-all
+
+test-all: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(LEFT_OUT) $(ARGS)
 
 # The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs. A time-out would end the session of all.
 pipeline-test: $(VENV)/pipeline.stamp

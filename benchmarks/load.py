@@ -248,13 +248,15 @@ def _paced(options: Options, mode: str, *, follow: bool) -> Result:
         old = asker.version(Api.PRODUCE, 3, 2) == 2
     with RunTopic(options, mode) as topic:
         load = _produce_load(options, topic, old=old)
-        if options.warm_seconds:
-            paced.run(options.address, load, options.rate, options.warm_seconds)
         with Peer(options.address) as asker:
+            leader = asker.leader_of(topic)
+        if options.warm_seconds:
+            paced.run(leader, load, options.rate, options.warm_seconds)
+        with Peer(leader) as asker:
             start = asker.offset_at(topic, -1)
-        follower = paced.Follower(options.address, topic, 2 if old else 4, start) if follow else None
+        follower = paced.Follower(leader, topic, 2 if old else 4, start) if follow else None
         meter = Meter(options.pid)
-        beat = paced.run(options.address, load, options.rate, options.seconds, follower)
+        beat = paced.run(leader, load, options.rate, options.seconds, follower)
         times = beat.consumed if follow else beat.acknowledged
         times = times[int(len(times) * PACED_WARM_PART) :]
         return meter.result(mode, "records", len(beat.sent) * options.records, requests=len(beat.sent), latencies=times)

@@ -98,6 +98,11 @@ class Peer:
     def placement(self, topics: list[str] | None) -> "Placed":
         return parse_placement(self.call(frames.metadata(topics)))
 
+    def leader_of(self, topic: str) -> str:
+        """The address of the broker or worker that leads partition 0."""
+        placed = self.placement([topic])
+        return placed.addresses[placed.leaders[topic][0]]
+
     def offset_at(self, topic: str, timestamp: int) -> int:
         """ListOffsets v1 of partition 0: -1 asks for the end, -2 for the start."""
         reply = self.call(frames.list_offsets(topic, timestamp))
