@@ -1,6 +1,7 @@
-"""Requests that wait for new data, and the partitions watched for them: a change of a partition notifies its watches alone.
+"""Requests that wait, for new data or for something else, and the partitions watched for them: a change of a partition notifies its
+watches alone.
 
-Their memory is bounded by `horolog.fetch.waiting.max.bytes`; when they hold more, the next ones are answered at once.
+Their memory is bounded by `horolog.fetch.waiting.max.bytes`: one for which there is no room is answered at once.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class Watch(Protocol):
 class Waiting:
     """The requests that wait, and the watches on each partition."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, most_bytes: Callable[[], int]) -> None:
         self._loop = loop
+        self._most_bytes = most_bytes
         self.held_bytes = 0
         self._waits: dict[Wait, None] = {}
         self._watches: dict[Partition, dict[Watch, None]] = {}
@@ -64,6 +66,9 @@ class Waiting:
 
     def __len__(self) -> int:
         return len(self._waits)
+
+    def has_room_for(self, wait: Wait) -> bool:
+        return self.held_bytes + wait.size_bytes <= self._most_bytes()
 
     def add(self, wait: Wait, max_wait_ms: int) -> None:
         self.held_bytes += wait.size_bytes

@@ -302,7 +302,7 @@ class PendingFetch:
         if watch is None:
             watch = FetchWatch(self.positions, waiting, broker.logs.resources.changes, self.terms)
         wait = Wait(self.check, self.expire, watch.leave, len(self.positions))
-        if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
+        if not waiting.has_room_for(wait):
             return False
         self.watch = watch
         watch.enter(wait)

@@ -49,6 +49,8 @@ def _fetch(
         return response
     waiting = broker.waiting
     wait = Wait(lambda: False, lambda: context.reply(response), lambda _: None)
+    if not waiting.has_room_for(wait):
+        return response
     waiting.add(wait, held_ms)
     context.on_abandoned = partial(waiting.remove, wait)
     return None

@@ -45,7 +45,7 @@ class _Parked:
 
     def wait(self, missing: Iterable[Partition], max_wait_ms: int) -> bool:
         waiting = self._broker.waiting
-        if waiting.held_bytes + self._wait.size_bytes > self._broker.settings.horolog_fetch_waiting_max_bytes:
+        if not waiting.has_room_for(self._wait):
             return False
         self._watch(missing)
         waiting.add(self._wait, max_wait_ms)

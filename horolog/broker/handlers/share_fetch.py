@@ -299,7 +299,7 @@ class ShareFetching:
         broker = self._broker
         waiting = broker.waiting
         wait = Wait(self.check, self.expire, self._left, len(self._session.places))
-        if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
+        if not waiting.has_room_for(wait):
             return False
         for share in self._shares.values():
             watch = _Watch(wait)

@@ -59,15 +59,8 @@ class _Request:
 class TransactionLines:
     """The requests that wait, for each transactional id in the order in which they came."""
 
-    def __init__(
-        self,
-        waiting: Waiting,
-        most_bytes: Callable[[], int],
-        call_soon: Callable[..., object],
-    ) -> None:
-        """Above `most_bytes` of all requests that wait, no more do."""
+    def __init__(self, waiting: Waiting, call_soon: Callable[..., object]) -> None:
         self._waiting = waiting
-        self._most_bytes = most_bytes
         self._call_soon = call_soon
         self._lines: dict[str, dict[Wait, None]] = {}
         self._looks_soon = False
@@ -81,7 +74,7 @@ class TransactionLines:
         if transactional_id not in self._lines and request.ask():
             return
         wait = Wait(request.ask, request.ask_at_last, partial(self._leave, transactional_id), place_count)
-        if self._waiting.held_bytes + wait.size_bytes > self._most_bytes():
+        if not self._waiting.has_room_for(wait):
             request.ask_at_last()
             return
         self._lines.setdefault(transactional_id, {})[wait] = None

@@ -159,13 +159,13 @@ class Broker:
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
-        self.waiting = Waiting(loop)
+        self.waiting = Waiting(loop, lambda: self.settings.horolog_fetch_waiting_max_bytes)
         safety = process.new_safety(loop, self.workers, self.metrics, clock, self.waiting.changed)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         self.audit = _audit(self, process.labels, loop)
         expiry_clock = ExpiryClock(process.ages(clock), lambda: self.settings.horolog_clock_jump_wait_ms)
         others = OtherBrokers(self.cluster, self.placement, process.peers)
-        self.transaction_lines = _transaction_lines(self, loop)
+        self.transaction_lines = TransactionLines(self.waiting, loop.call_soon)
         settled = self.transaction_lines.settled
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock, settled=settled
@@ -556,10 +556,6 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
 
 async def nothing() -> None:
     """Part from nothing before the stop."""
-
-
-def _transaction_lines(broker: Broker, loop: asyncio.AbstractEventLoop) -> TransactionLines:
-    return TransactionLines(broker.waiting, lambda: broker.settings.horolog_fetch_waiting_max_bytes, loop.call_soon)
 
 
 async def serve(

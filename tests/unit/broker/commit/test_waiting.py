@@ -6,6 +6,10 @@ from typing import Any
 from horolog.broker.commit.waiting import Wait, Waiting
 
 
+def new_waiting(most_bytes: int = 1_000_000) -> Waiting:
+    return Waiting(asyncio.get_running_loop(), lambda: most_bytes)
+
+
 class Asker:
     """Watches partitions, which are letters here, and counts how often it is looked at; done after `needed` looks."""
 
@@ -42,7 +46,7 @@ class Asker:
 
 
 async def test_new_data_ends_a_wait_once_for_several_partitions() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting)
     waiting.add(asker.wait("a", "b"), 60_000)
     waiting.changed(["a", "b"])
@@ -52,7 +56,7 @@ async def test_new_data_ends_a_wait_once_for_several_partitions() -> None:
 
 
 async def test_too_little_data_keeps_waiting() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting, needed=2)
     waiting.add(asker.wait("a"), 60_000)
     waiting.changed(["a"])
@@ -64,7 +68,7 @@ async def test_too_little_data_keeps_waiting() -> None:
 
 
 async def test_time_ends_a_wait() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting, needed=9)
     waiting.add(asker.wait("a"), 10)
     await asyncio.sleep(0.05)
@@ -74,7 +78,7 @@ async def test_time_ends_a_wait() -> None:
 
 
 async def test_a_removed_wait_is_forgotten() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting)
     wait = asker.wait("a", "b")
     waiting.add(wait, 10)
@@ -86,7 +90,7 @@ async def test_a_removed_wait_is_forgotten() -> None:
 
 
 async def test_what_waits_is_counted_until_it_ends_in_whatever_way() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting)
     waits = [asker.wait("a", places=places) for places in (0, 10, 1000)]
     for wait in waits:
@@ -100,8 +104,18 @@ async def test_what_waits_is_counted_until_it_ends_in_whatever_way() -> None:
     assert waiting.held_bytes == 0
 
 
+async def test_there_is_room_up_to_the_bound() -> None:
+    first, second = (Wait(lambda: False, lambda: None, lambda _: None) for _ in range(2))
+    waiting = new_waiting(first.size_bytes + second.size_bytes - 1)
+    assert waiting.has_room_for(first)
+    waiting.add(first, 60_000)
+    assert not waiting.has_room_for(second)
+    waiting.remove(first)
+    assert waiting.has_room_for(second)
+
+
 async def test_whoever_waits_is_answered_once_when_the_broker_stops() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     asker = Asker(waiting, needed=9)
     waiting.add(asker.wait("a", "b"), 60_000)
     waiting.expire_all()
@@ -110,7 +124,7 @@ async def test_whoever_waits_is_answered_once_when_the_broker_stops() -> None:
 
 
 async def test_a_wait_that_another_one_ended_is_not_looked_at() -> None:
-    waiting = Waiting(asyncio.get_running_loop())
+    waiting = new_waiting()
     first, second = Asker(waiting), Asker(waiting)
     waits = first.wait("a"), second.wait("a")
 

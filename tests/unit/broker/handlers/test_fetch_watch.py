@@ -19,7 +19,7 @@ class Post:
     """A fetch watch over three partitions, which are letters here, and what it stands on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.waiting = Waiting(loop)
+        self.waiting = Waiting(loop, lambda: 1_000_000)
         self.changes = RareChanges()
         self.positions = {("t", number): FetchPosition(0, 1, -1, -1) for number in range(3)}
         self.watch = FetchWatch(self.positions, self.waiting, self.changes)

@@ -30,10 +30,10 @@ def answer(*parts, name="t", topic_id=bytes(16)):
 class Broker:
     """Partition 1 of topic t is being opened here."""
 
-    def __init__(self):
+    def __init__(self, most_bytes=1_000_000):
         topic = SimpleNamespace(id=ID)
         self.cluster = SimpleNamespace(topics={"t": topic}, by_id={ID: topic})
-        self.waiting = Waiting(asyncio.get_running_loop())
+        self.waiting = Waiting(asyncio.get_running_loop(), lambda: most_bytes)
         self.context, self.answers = request_context(), []
         self.context.amend(lambda response: self.answers.append(response) or b"")
 
@@ -76,6 +76,11 @@ async def test_everything_else_is_answered_at_once(response):
 async def test_a_client_that_does_not_wait_does_not_wait():
     refusal = answer(part(1, REFUSED))
     assert Broker().fetch(refusal, max_wait_ms=0) is refusal
+
+
+async def test_nothing_is_held_where_too_much_waits():
+    refusal = answer(part(1, REFUSED))
+    assert Broker(most_bytes=100).fetch(refusal) is refusal
 
 
 async def test_nothing_is_held_for_a_client_that_is_gone():

@@ -49,7 +49,7 @@ class World:
     def __init__(self):
         self.loop, self.most_bytes, self.answers, self.later = Loop(), 10_000, [], {}
         self.codes = {}
-        self.lines = TransactionLines(Waiting(self.loop), lambda: self.most_bytes, self.loop.call_soon)
+        self.lines = TransactionLines(Waiting(self.loop, lambda: self.most_bytes), self.loop.call_soon)
 
     def ask(self, name, *codes, transactional_id="x", **more):
         self.codes[name] = list(codes)
