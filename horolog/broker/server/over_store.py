@@ -46,9 +46,8 @@ from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
 from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
-from horolog.broker.handlers import HANDLERS, broker_heartbeat, unregister_broker
+from horolog.broker.handlers import HANDLERS, broker_heartbeat, held_produce, unregister_broker
 from horolog.broker.handlers.held_fetch import holding
-from horolog.broker.handlers.held_produce import HeldProduce
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
 from horolog.broker.security.peer_access import peer_access
@@ -169,7 +168,7 @@ class OverStore:
         self._watch: MembersWatch
         self._log_side: BucketLog
         self._handing: Handing
-        self._held: HeldProduce
+        self._held: held_produce.HeldProduce
         self._balancing: asyncio.TimerHandle
         self._segment_readers = ThreadPoolExecutor(SEGMENT_READERS, "segments")
         """Apart from the threads in which the broker syncs: a sync may take seconds."""
@@ -282,7 +281,8 @@ class OverStore:
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
-        self._held = HeldProduce(passing.places)
+        most_bytes = broker.limits.memory.requests.limit_bytes * held_produce.SHARE_OF_MEMORY
+        self._held = held_produce.HeldProduce(passing.places, most_bytes)
         passing.changed = self._held.look
         gate = self._held.gate(holding(self._cluster.is_opening, broker.dispatcher.gate))
         broker.dispatcher.go_by(leased(self._lease, gate))

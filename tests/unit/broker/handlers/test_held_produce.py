@@ -11,6 +11,7 @@ from horolog.protocol.errors import ProtocolError
 from tests.support.request_contexts import Connection, request_context
 
 ID = b"t" * 16
+NOTHING_HELD = "<HeldProduce of 0 connections, 0 bytes>"
 
 
 class Peer(Connection):
@@ -26,12 +27,12 @@ class Peer(Connection):
 class Broker:
     """Partition 1 of topic t passes."""
 
-    def __init__(self):
+    def __init__(self, most_bytes=1_000_000):
         topic = SimpleNamespace(id=ID)
         self.cluster = SimpleNamespace(topics={"t": topic}, by_id={ID: topic})
         self.passing, self.handled, self.answers = {(ID, 1): 0.0}, [], []
         self.on_handled = lambda label: None
-        self.held = HeldProduce(self.passing)
+        self.held = HeldProduce(self.passing, most_bytes)
         self._handle = self.held.gate(open_gate)(ApiKey.PRODUCE, self._serve)
 
     def _serve(self, broker, request, context):
@@ -63,10 +64,10 @@ def test_a_request_waits_until_its_partitions_have_passed(named):
     broker.send("a", 0, 1, peer=peer, **named)
     broker.held.look()
     assert broker.handled == []
-    assert repr(broker.held) == "<HeldProduce of 1 connections>"
+    assert repr(broker.held) == "<HeldProduce of 1 connections, 100 bytes>"
     broker.end()
     assert broker.handled == ["a"]
-    assert repr(broker.held) == "<HeldProduce of 0 connections>"
+    assert repr(broker.held) == NOTHING_HELD
     assert broker.held.has_held
 
 
@@ -135,7 +136,7 @@ def test_requests_of_a_client_that_is_gone_are_dropped():
     first.abandon()
     broker.held.look()
     second.abandon()
-    assert repr(broker.held) == "<HeldProduce of 0 connections>"
+    assert repr(broker.held) == NOTHING_HELD
     broker.end()
     assert broker.handled == []
 
@@ -147,11 +148,26 @@ def test_a_client_that_goes_while_its_requests_are_handled_is_forgotten():
     broker.on_handled = lambda label: second.abandon()
     broker.end()
     assert broker.handled == ["a"]
-    assert repr(broker.held) == "<HeldProduce of 0 connections>"
+    assert repr(broker.held) == NOTHING_HELD
+
+
+def test_a_request_for_which_there_is_no_room_is_handled_behind_those_of_its_connection():
+    broker, peer, other = Broker(most_bytes=350), Peer(), Peer()
+    for label, by in (("a", peer), ("b", peer), ("c", other), ("d", peer)):
+        broker.send(label, 1, peer=by)
+    assert broker.handled == ["a", "b", "d"]
+    broker.send("e", 1, peer=peer)
+    broker.send("f", 1, peer=peer)
+    assert broker.handled == ["a", "b", "d"]
+    broker.send("g", 1, peer=Peer())
+    assert broker.handled == ["a", "b", "d", "g"]
+    broker.end()
+    assert broker.handled == ["a", "b", "d", "g", "c", "e", "f"]
+    assert repr(broker.held) == NOTHING_HELD
 
 
 def test_other_requests_pass():
     def handle():
         """Stands for a handler."""
 
-    assert HeldProduce({}).gate(open_gate)(ApiKey.FETCH, handle) is handle
+    assert HeldProduce({}, 0).gate(open_gate)(ApiKey.FETCH, handle) is handle
