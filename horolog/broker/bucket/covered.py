@@ -20,6 +20,8 @@ class Covered(NamedTuple):
     """Leader epochs and where each begins."""
     batches: bytes = b""
     """More of these producers' batches, as `horolog-producers` has them; empty if there are none."""
+    transactions: bytes = b""
+    """The index of aborted transactions of the last segment."""
     manifest: Manifest | None = None
     """The newest manifest, which says all this; None if there is none."""
 

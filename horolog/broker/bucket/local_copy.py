@@ -136,6 +136,9 @@ class LocalCopy:
         partition = made_elsewhere.open_made(self._logs, self._place, opening.config, held, self._now_ms, complete)
         assert isinstance(partition, ShippedPartition)
         partition.unread_bases = tuple(self._unread)
+        if covered.transactions:
+            aborted = transaction_index.decode(covered.transactions, covered.segments[-1].base_offset)
+            partition.producers.recall_aborted(aborted)
         if front is not None:
             partition.have_front(front)
         partition.lead(opening.epoch)

@@ -61,7 +61,8 @@ class StoredManifests:
         if meta is None:
             return Covered(found.start_offset, kept, manifest=found), not kept
         has_all = not unread_pages.unread_offsets(segments)
-        return Covered(found.start_offset, kept, meta.producers, meta.leader_epochs, meta.batches, found), has_all
+        known = meta.producers, meta.leader_epochs, meta.batches, meta.transaction_index
+        return Covered(found.start_offset, kept, *known, found), has_all
 
     async def _meta_of(self, segment: BucketSegment) -> SegmentMeta | None:
         """None if the store does not have it, or if it is damaged, which is logged: the producers are not known then."""

@@ -276,6 +276,13 @@ class ProducerStates:
                 batches = (*kept.batches[: places.index(oldest) + 1], *producer.batches[1:])
                 self._producers[producer_id] = producer._replace(batches=batches[-BATCHES_REMEMBERED:])
 
+    def recall_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Find the producers whose last batch was aborted, which snapshots do not say. A later epoch has no batches of before."""
+        for one in aborted:
+            producer = self._producers.get(one.producer_id)
+            if producer is not None and one.first_offset <= producer.last_data_offset < one.last_offset:
+                self._producers[one.producer_id] = producer._replace(aborted_since=one.first_offset)
+
     def last_records(self) -> Mapping[int, tuple[int, int]]:
         """The last data offset (-1: none) and epoch of each producer, of which the cleaner must keep a trace."""
         return {producer_id: (one.last_data_offset, one.epoch) for producer_id, one in self._producers.items()}

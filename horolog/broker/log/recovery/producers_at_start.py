@@ -120,6 +120,8 @@ class ProducersAtStart:
         self.producers.restore_missing(gone, self._known.now_ms)
         if producers_file.FILE_NAME in names:
             self._recall_batches()
+        for index in aborted.values():
+            self.producers.recall_aborted(index.entries)
         for segment in segments:
             if segment.base_offset in self._found.scanned and segment.seal is not None:
                 segment.seal = replace(segment.seal, transaction_index=segment.files.sum_of_transactions())

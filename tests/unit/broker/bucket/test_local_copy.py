@@ -6,7 +6,7 @@ import random
 import pytest
 
 from horolog.base.clock import ManualClock
-from horolog.broker.bucket import wal_object
+from horolog.broker.bucket import segment_meta, wal_object
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.names import Wal
@@ -177,6 +177,24 @@ def test_behind_segments_in_the_bucket_only_runs_are_copied(logs):
 
 def batch_of(producer_id, sequence, offset):
     return ProducerBatch(producer_id, 0, sequence, sequence, offset, offset, NOW_MS, False)
+
+
+def test_a_transaction_may_begin_with_a_sequence_of_the_aborted_one_in_the_last_segment(logs):
+    local, store = new_partition(), CountingStore()
+    for sequence, is_committed in enumerate((True, False)):
+        local.append(transactional.batch([b"v"], 7, 0, sequence), NOW_MS, produce_version=NEW)
+        append_marker(local, 7, 0, Marker(is_committed, 0), NOW_MS)
+        local.flush()
+    local.roll(NOW_MS)
+    local.shipped(local.written_end)
+    segments = upload(local, store)
+    meta = segment_meta.decode(store.objects[segments[-1].meta_key])
+    covered = Covered(0, tuple(segments), meta.producers, ((1, 0),), meta.batches, meta.transaction_index)
+    reader = Reader(store)
+    partition = LocalCopy(logs, opening(), NOW_MS, covered).open(0, RemoteFront(reader.metas, segments))
+    partition.append(transactional.batch([b"again"], 7, 0, 1), NOW_MS, produce_version=NEW)
+    partition.flush()
+    assert partition.written_end == local.written_end + 1
 
 
 def test_without_runs_it_goes_on_where_the_segments_end(logs, caplog):

@@ -12,8 +12,13 @@ from horolog.broker.bucket.manifest_reader import StoredManifests, newest_manife
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.seams import Opening, Stretch
+from horolog.broker.log.indexes import AbortedTransaction, transaction_index
+from horolog.broker.log.partition import append_marker
+from horolog.protocol.records.control import Marker
+from tests.support import transactional
 from tests.support.bucket_segments import filled, upload
-from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full
+from tests.support.log_model import NEW, NOW_MS
+from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full, new_partition
 
 PLACE = TOPIC_ID, 0
 
@@ -148,6 +153,19 @@ def test_manifests_are_listed_once_if_all_that_the_newest_names_is_there(monkeyp
     )
     in_full(StoredManifests(access_to(store)).newest(OPENING))
     assert listed == [f"manifest/{TOPIC_ID.hex()}/0"]
+
+
+def test_aborted_transactions_of_the_last_segment_are_known():
+    store, local = ReadyStore(), new_partition()
+    local.append(transactional.batch([b"v"], 7, 0, 0), NOW_MS, produce_version=NEW)
+    append_marker(local, 7, 0, Marker(False, 0), NOW_MS)
+    local.flush()
+    local.roll(NOW_MS)
+    local.shipped(local.written_end)
+    made = Manifest(TOPIC_ID, 0, 0, 0, 0, b"n" * 16, tuple(upload(local, store)))
+    store.objects[made.key] = made.encode()
+    covered = in_full(StoredManifests(access_to(store)).newest(OPENING))
+    assert transaction_index.decode(covered.transactions, 0) == [AbortedTransaction(7, 0, 1, 2)]
 
 
 def test_objects_that_a_newer_manifest_has_removed_are_no_loss():

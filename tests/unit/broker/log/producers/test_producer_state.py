@@ -114,6 +114,32 @@ def test_answers(states, batches, answers):
     assert send(states, *batches) == answers
 
 
+@pytest.mark.parametrize(
+    ("batches", "again", "answer"),
+    [
+        ([batch(0), batch(1, 2, txn=True), marker(ABORT, 0)], batch(1, txn=True), None),
+        ([batch(0), batch(1, 2, txn=True), marker(ABORT, 0)], batch(1, 2, txn=True), None),
+        ([batch(0), batch(1, 2, txn=True), marker(ABORT, 0)], batch(3, txn=True), None),
+        ([batch(0), batch(1, 2, txn=True), marker(ABORT, 0)], batch(5, txn=True), OUT_OF_ORDER),
+        ([batch(0), batch(1, 2, txn=True), marker(COMMIT, 0)], batch(1, txn=True), OUT_OF_ORDER),
+        ([batch(0, txn=True), marker(ABORT, 0), batch(1, txn=True)], batch(1, txn=True), Duplicate(2, 2, NOW)),
+        ([batch(0, txn=True), marker(ABORT, 0, epoch=1)], batch(1, epoch=1, txn=True), OUT_OF_ORDER),
+        ([batch(0, txn=True, pid=8), marker(ABORT, 0, pid=8), batch(0)], batch(0, txn=True), Duplicate(2, 2, NOW)),
+    ],
+)
+def test_behind_an_abort_and_a_restart(states, batches, again, answer):
+    completed, offset = [], 0
+    for one in batches:
+        one = one._replace(first_offset=offset, last_offset=offset + one.last_offset - one.first_offset)
+        completed.append(states.update(one, NOW))
+        offset = one.last_offset + 1
+    restarted = ProducerStates(DAY_MS)
+    restarted.restore(states.snapshot(), NOW)
+    restarted.recall_aborted(one.index_entry() for one in completed if one is not None and one.aborted)
+    verdict = restarted.check(again)
+    assert (verdict.code if isinstance(verdict, Rejected) else verdict) == answer
+
+
 def test_what_is_undecided_and_what_completes(states):
     states.update(batch(0, 3, pid=1, offset=0, txn=True), NOW)
     states.update(batch(0, 2, pid=2, offset=3, txn=True), NOW)

@@ -143,6 +143,18 @@ class TestProducers:
         partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
         assert partition.log_end_offset == 24
 
+    @pytest.mark.parametrize("was_clean", [True, False])
+    def test_may_begin_with_a_sequence_that_was_aborted(self, model, was_clean):
+        model = Model()
+        transact(model, 0, committed=True)
+        transact(model, 1, committed=False)
+        model.partition.sync()
+        if was_clean:
+            closing.close(model.partition)
+        again(model, was_clean=was_clean)
+        transact(model, 1, committed=True)
+        assert model.partition.log_end_offset == 6
+
 
 class TestAbortedTransactions:
     @pytest.fixture
