@@ -4,7 +4,8 @@
 - While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients retry, from v12 on CONCURRENT_TRANSACTIONS.
 - A fenced producer is INVALID_PRODUCER_EPOCH, as the partition itself would say.
 - The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one. If the
-  client has to retry this one, it has to retry them, too: a partition takes any sequence from a producer that it does not know yet.
+  client has to retry this one, it has to retry them, too. A partition takes any sequence from a producer that it does not know yet;
+  one that it knows leaves a gap, and librdkafka aborts the transaction when it gets OUT_OF_ORDER_SEQUENCE_NUMBER.
 """
 
 from __future__ import annotations
@@ -75,13 +76,12 @@ def _check(
     *_, producer_id, producer_epoch, sequence, _ = HEADER.unpack_from(records)
     producer = Producer(producer_id, producer_epoch)
     place = (partition.topic, partition.index)
-    is_first = partition.producers.get(producer_id) is None
-    if is_first and broker.sent_back.comes_before((producer, place), sequence):
+    if broker.sent_back.comes_before((producer, place), sequence):
         done(ErrorCode.NOT_ENOUGH_REPLICAS)
         return
 
     def finish(code: ErrorCode) -> None:
-        if is_first and code in _TO_BE_TRIED_AGAIN:
+        if code in _TO_BE_TRIED_AGAIN:
             broker.sent_back.note((producer, place), sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 

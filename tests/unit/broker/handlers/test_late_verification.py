@@ -92,6 +92,28 @@ async def test_a_produce_waits_for_its_verification_and_later_ones_wait_behind_i
     assert [one.responses[0].partition_responses[0].base_offset for one in answers] == [0, 1, 2]
 
 
+async def test_what_is_behind_a_batch_that_has_to_be_sent_again_has_to_be_sent_again_too(memory):
+    """Otherwise it leaves a gap where the partition knows the producer, and librdkafka aborts the transaction."""
+    topic, (producer, late) = memory.topic(), await begin(memory)
+
+    async def sent(*sequences, refusals=()):
+        wires = [memory.connect() for _ in sequences]
+        for sequence, wire in zip(sequences, wires, strict=True):
+            wire.send(request(producer, (0, sequence)), 12)
+        for code in refusals:
+            late.refuse(code)
+        while late.asked:
+            late.answer()
+        answers = [await wire.take(request(producer, (0, 0)), 12) for wire in wires]
+        return [code for answer in answers for code in codes(answer)]
+
+    assert await sent(0) == [NONE]
+    refused = await sent(1, 2, 3, refusals=[ErrorCode.COORDINATOR_NOT_AVAILABLE])
+    assert refused == [ErrorCode.NOT_ENOUGH_REPLICAS] * 3
+    assert await sent(1, 2, 3) == [NONE] * 3
+    assert topic.find(0).log_end_offset == 4
+
+
 @pytest.mark.parametrize("comes_back", [False, True])
 async def test_a_partition_that_has_come_here_while_the_coordinator_was_asked_takes_nothing(memory, comes_back):
     """Nobody has made it part of the transaction, or its own refusal was meant for what it was before."""

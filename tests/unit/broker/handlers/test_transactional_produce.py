@@ -15,9 +15,6 @@ from tests.support.transactional import batch
 class Place:
     topic, index = "t", 3
 
-    def __init__(self):
-        self.producers = {}
-
 
 PARTITION = Place()
 RECORDS = batch([b"v"], 7, 2, 0)
@@ -118,14 +115,6 @@ class TestWhatIsSentBack:
         other = Place()
         other.index = 4
         assert [broker.send(1, epoch=3), broker.send(1, other), broker.send(1)] == [0, 0, LATER]
-
-    def test_holds_up_nobody_where_the_partition_knows_the_producer(self):
-        place = Place()
-        place.producers[7] = "known"
-        broker = Broker(AGAIN)
-        assert broker.send(5, place) == AGAIN
-        broker.joining.code = ErrorCode.NONE
-        assert broker.send(6, place) == 0
 
     def test_is_not_what_is_refused_for_good(self):
         broker = Broker(ErrorCode.PRODUCER_FENCED)
