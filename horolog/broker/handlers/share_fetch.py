@@ -27,8 +27,8 @@ from horolog.broker.handlers.share_acknowledge import (
     refusal_of,
 )
 from horolog.broker.log.partition import Partition, WantedBatches, whole_batches
-from horolog.broker.log.storage import NotHere, StorageFault
-from horolog.broker.share.leader import OpenShare, Persisted, limits_of, log_fault
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.share.leader import OpenShare, Persisted, code_of_fault, limits_of
 from horolog.broker.share.records import SharePartitionKey
 from horolog.broker.share.sessions import CLOSE_EPOCH, OPEN_EPOCH, Place, ShareSession
 from horolog.broker.share.terms import Acquired, Fetched, Wish
@@ -260,10 +260,9 @@ class ShareFetching:
         try:
             return self._acquire(share, most_bytes, most_records, is_first=is_first)
         except StorageFault as fault:
-            if isinstance(fault, NotHere) and not fault.has_failed:
-                return None
-            log_fault(share.log, fault)
-            self._codes[place] = ErrorCode.KAFKA_STORAGE_ERROR
+            code = code_of_fault(share.log, fault)
+            if code not in _SILENT:
+                self._codes[place] = code
             return None
 
     def _acquire(self, share: OpenShare, most_bytes: int, most_records: int, *, is_first: bool) -> _Found | None:

@@ -100,16 +100,19 @@ class FirstUnread:
         time_ms = self._times.get(key)
         if time_ms is None:
             time_ms = _time_at(partition, offset)
+        if time_ms is None:
+            return None
         if len(self._next) < self._limit:
             self._next[key] = time_ms
         return None if time_ms < 0 else max(0, now_ms - time_ms) / 1000
 
 
-def _time_at(partition: Partition, offset: int) -> int:
+def _time_at(partition: Partition, offset: int) -> int | None:
+    """None if it cannot be read now: bytes may be on their way here from a store, or a disk may work again."""
     try:
         head = partition.read(offset, TIMES_END_AT, at_least_one=False)
     except (OffsetOutOfRange, StorageFault):
-        return NO_TIME
+        return None
     return batch_time(head)
 
 

@@ -20,7 +20,7 @@ from horolog.broker.commit.waiting import Wait, Waiting
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.coordination.timers import Timer, Timers
 from horolog.broker.log.partition import Partition, lookups
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.broker.share.partition import SharePartition
 from horolog.broker.share.persister import SharePersister
 from horolog.broker.share.records import SharePartitionKey
@@ -176,8 +176,7 @@ class ShareLeader:
             try:
                 found = self._opened(key, log, leader_epoch, read)
             except StorageFault as fault:
-                log_fault(log, fault)
-                found = ErrorCode.KAFKA_STORAGE_ERROR
+                found = code_of_fault(log, fault)
         for done in waiting:
             done(found)
 
@@ -357,8 +356,12 @@ def _code_for_member(code: ErrorCode) -> ErrorCode:
     return code if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def log_fault(partition: Partition, fault: StorageFault) -> None:
+def code_of_fault(partition: Partition, fault: StorageFault) -> ErrorCode:
+    """The code for a member whose partition cannot be read. Bytes on their way here from a store are no error: the member asks again."""
+    if isinstance(fault, NotHere) and not fault.has_failed:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     log.error("%s: cannot be read for a share group: %s", partition, fault)
+    return ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def _nothing() -> None:

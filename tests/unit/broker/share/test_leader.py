@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from horolog.broker.groups.share.share_settings import ShareReset, share_settings
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import MemoryStorage, NotHere, StorageFault
 from horolog.broker.share import leader as leader_module
 from horolog.broker.share.leader import OpenShare, limits_of
 from horolog.broker.share.partition import SharePartition
@@ -60,18 +60,31 @@ async def test_a_partition_is_opened_once_for_all_that_ask(broker, monkeypatch):
     assert found[-1] == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-async def test_a_log_that_cannot_be_read_opens_no_partition(broker, monkeypatch):
+@pytest.mark.parametrize(
+    ("fault", "code", "logged"),
+    [
+        (StorageFault("broken"), ErrorCode.KAFKA_STORAGE_ERROR, True),
+        (NotHere("on its way here"), ErrorCode.COORDINATOR_NOT_AVAILABLE, False),
+        (NotHere("on its way here", has_failed=True), ErrorCode.KAFKA_STORAGE_ERROR, True),
+    ],
+)
+async def test_a_log_that_cannot_be_read_opens_no_partition(broker, monkeypatch, caplog, fault, code, logged):
+    """Members ask again while what lies in a store is on its way here, and nothing is wrong with the disk."""
     await put(broker, 1)
     await initialize(broker, start=-1)
     begin_at(broker, "by_duration")
 
     def fail(*_):
-        raise StorageFault("broken")
+        raise fault
 
-    monkeypatch.setattr(leader_module.lookups, "first_at_or_after", fail)
-    found = []
+    with monkeypatch.context() as patched:
+        patched.setattr(leader_module.lookups, "first_at_or_after", fail)
+        found = []
+        broker.broker.shares.leader.open(partition(broker), found.append)
+    assert found == [code]
+    assert ("cannot be read for a share group" in caplog.text) is logged
     broker.broker.shares.leader.open(partition(broker), found.append)
-    assert found == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert found[-1] is opened(broker)
 
 
 async def test_a_new_epoch_of_the_leader_opens_it_again(broker):
