@@ -40,10 +40,14 @@ MODULES = (
     "horolog/broker/log/partition/rolling.py",
     "horolog/broker/log/segments/segment.py",
     # Lookups by time.
+    "horolog/broker/handlers/list_offsets.py",
+    "horolog/broker/handlers/lookup.py",
+    "horolog/broker/log/partition/lookups.py",
     "horolog/broker/log/indexes/index_file.py",
     "horolog/broker/log/indexes/offset_index.py",
     "horolog/broker/log/indexes/time_index.py",
     "horolog/broker/log/segments/batch_times.py",
+    "horolog/broker/log/segments/index_loading.py",
     "horolog/broker/log/segments/lookup.py",
     "horolog/broker/log/segments/time_search.py",
     # What every request passes through, and Produce.

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_error
+from horolog.broker.handlers.lookup import epoch_error, find_partition
 from horolog.broker.log.partition import lookups
-from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import (
     EpochEndOffset,
@@ -46,10 +45,7 @@ def _answer(cluster: Cluster, name: str, asked: OffsetForLeaderPartition) -> Epo
     stale = epoch_error(partition, asked.current_leader_epoch)
     if stale is not None:
         return _failed(asked, stale)
-    try:
-        epoch, end_offset = lookups.end_offset_for_epoch(partition, asked.leader_epoch)
-    except StorageFault as fault:
-        return _failed(asked, storage_error(partition, fault))
+    epoch, end_offset = lookups.end_offset_for_epoch(partition, asked.leader_epoch)
     return EpochEndOffset(
         error_code=ErrorCode.NONE, partition=asked.partition, leader_epoch=epoch, end_offset=end_offset
     )

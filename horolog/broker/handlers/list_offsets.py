@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers import parking
@@ -28,12 +29,16 @@ from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_par
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.head import NO_EPOCH
 from horolog.protocol.topic_partition import each_topic_once
 from horolog.protocol.wire import NO_THROTTLING_MS
 
-LATEST, EARLIEST, LARGEST_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
-FIRST_VERSION_OF_TARGET = {
+LATEST: Final = -1
+EARLIEST: Final = -2
+LARGEST_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+FIRST_VERSION_OF_TARGET: Final = {
     LATEST: 0,
     EARLIEST: 0,
     LARGEST_TIMESTAMP: 7,
@@ -41,9 +46,10 @@ FIRST_VERSION_OF_TARGET = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-FIRST_VERSION_WITH_EPOCH = 4
-FIRST_VERSION_WITH_TIMEOUT = 10
-NONE = -1
+FIRST_VERSION_WITH_EPOCH: Final = 4
+FIRST_VERSION_WITH_TIMEOUT: Final = 10
+NONE: Final = -1
+NO_ERROR: Final = 0
 
 Asked = tuple[int, int, int, int]
 """A partition's number, its leader epoch as the client knows it, the target, and how many offsets v0 wants."""
@@ -102,7 +108,7 @@ def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:
             break
     else:
         return set()
-    counts = Counter((name, each[0]) for name, asked in topics for each in asked)
+    counts = Counter([(name, each[0]) for name, asked in topics for each in asked])
     return {key for key, count in counts.items() if count > 1}
 
 
@@ -113,12 +119,11 @@ def _answer(
     if target < 0 and version < FIRST_VERSION_OF_TARGET.get(target, version + 1):
         return _failed(index, ErrorCode.UNSUPPORTED_VERSION)
     partition = find_partition(cluster, name, index)
-    if isinstance(partition, ErrorCode):
+    if not isinstance(partition, Partition):
         return _failed(index, partition)
-    if current_epoch != NO_EPOCH:
-        stale = epoch_error(partition, current_epoch)
-        if stale is not None:
-            return _failed(index, stale)
+    stale = epoch_error(partition, current_epoch)
+    if stale is not None:
+        return _failed(index, stale)
     if partition.config.stored_magic == 0 and (target >= 0 or target == LARGEST_TIMESTAMP):
         return _failed(index, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
     try:
@@ -128,7 +133,7 @@ def _answer(
         return _failed(index, ErrorCode.KAFKA_STORAGE_ERROR)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
-    return index, ErrorCode.NONE, (), timestamp, offset, leader_epoch if version >= FIRST_VERSION_WITH_EPOCH else NONE
+    return index, NO_ERROR, (), timestamp, offset, leader_epoch if version >= FIRST_VERSION_WITH_EPOCH else NONE
 
 
 def look_up(partition: Partition, target: int, committed: bool) -> tuple[int, int, int]:
@@ -163,7 +168,7 @@ def _answer_v0(broker: BrokerView, topics: Sequence[AskedTopic]) -> ListOffsetsR
 def _offsets_before(cluster: Cluster, name: str, asked: Asked, now_ms: int) -> Answer:
     index, _, timestamp, max_count = asked
     partition = find_partition(cluster, name, index)
-    if isinstance(partition, ErrorCode):
+    if not isinstance(partition, Partition):
         return _failed(index, partition)
     if max_count < 0:
         return _failed(index, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -171,4 +176,4 @@ def _offsets_before(cluster: Cluster, name: str, asked: Asked, now_ms: int) -> A
         offsets = lookups.offsets_before(partition, timestamp, max_count, now_ms)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
-    return index, ErrorCode.NONE, offsets, NONE, NONE, NONE
+    return index, NO_ERROR, offsets, NONE, NONE, NONE

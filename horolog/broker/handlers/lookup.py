@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import NO_NODE
@@ -16,7 +16,8 @@ from horolog.protocol.records.head import NO_EPOCH
 
 log = logging.getLogger(__name__)
 
-READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
 """The isolation levels of Fetch and ListOffsets."""
 
 
@@ -26,9 +27,9 @@ def find_partition(cluster: Cluster, name: str, index: int) -> Partition | Error
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = topic.find(index)
-    if isinstance(partition, ErrorCode) or partition.condition.fault is None:
-        return partition
-    return ErrorCode.KAFKA_STORAGE_ERROR
+    if isinstance(partition, Partition) and partition.condition.state.fault is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return partition
 
 
 class Leadership(NamedTuple):
@@ -54,7 +55,7 @@ def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
     if keeper in {placement.me, NO_NODE} and here == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         epoch = placement.recorded_epoch(topic.id, index)
         return Leadership(ErrorCode.NONE, placement.me, epoch, [placement.me], [])
-    has_failed = not isinstance(here, ErrorCode) and here.condition.fault is not None
+    has_failed = isinstance(here, Partition) and here.condition.fault is not None
     if node == NO_NODE or (node == placement.me and has_failed):
         return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_NODE, epoch, replicas, replicas)
     return Leadership(ErrorCode.NONE, node, epoch, [*replicas, *placement.readers(topic, index)], [])

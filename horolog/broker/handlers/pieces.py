@@ -227,20 +227,26 @@ def _together(most: int | None = None) -> Callable[[Sequence[Any]], Generator[No
     """Each topic once, with the mentions of a partition next to each other; those beyond `most` change no answer."""
 
     def arrange(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-        topics: dict[str, tuple[Any, dict[int, list[Any]]]] = {}
+        topics: dict[str, tuple[Any, list[Any]]] = {}
         for topic in elements:
-            _, partitions = topics.setdefault(topic[0], (topic, {}))
-            for one in topic[-1]:
-                mentions = partitions.setdefault(one[0], [])
-                if most is None or len(mentions) < most:
-                    mentions.append(one)
+            topics.setdefault(topic[0], (topic, []))[1].extend(topic[-1])
             yield
-        return [
-            (*topic[:-1], [one for each in partitions.values() for one in each])
-            for topic, partitions in topics.values()
-        ]
+        arranged = []
+        for topic, mentions in topics.values():
+            arranged.append((*topic[:-1], _by_partition(mentions, most)))
+            yield
+        return arranged
 
     return arrange
+
+
+def _by_partition(mentions: list[Any], most: int | None) -> list[Any]:
+    if len({one[0] for one in mentions}) == len(mentions):
+        return mentions
+    partitions: dict[int, list[Any]] = {}
+    for one in mentions:
+        partitions.setdefault(one[0], []).append(one)
+    return [one for each in partitions.values() for one in each[:most]]
 
 
 def _each_once(

@@ -103,10 +103,10 @@ CRC = Struct(">I")
 
 # -- one head, one walk
 
-NO_OFFSET = -1
-NO_EPOCH = -1
-NO_PRODUCER = -1
-WALK_BYTES = 8192
+NO_OFFSET: Final = -1
+NO_EPOCH: Final = -1
+NO_PRODUCER: Final = -1
+WALK_BYTES: Final = 8192
 """Read at once while walking from head to head."""
 SMALLEST_BYTES = (SMALLEST_ENTRY_BYTES, LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[1], HEADER_BYTES)
 """The size of the smallest entry, by magic."""

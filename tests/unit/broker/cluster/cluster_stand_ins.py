@@ -9,114 +9,30 @@ from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.config.settings import Layers, from_layers
-from horolog.broker.log.counters import LogCounters
-from horolog.broker.log.files import LeaderEpochs, checkpoints
+from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
-from horolog.broker.log.partition import Condition, RareChanges
-from horolog.broker.log.partition.retention import RetentionDecision
-from horolog.broker.log.segments import Found, LogReader
+from horolog.broker.log.partition import Condition, RareChanges, Resources
+from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.on_record.cluster_file import ClusterFile
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 
 
-class NothingExpires:
-    """Retention that finds nothing old."""
-
-    def decide(self, _partition, _now_ms):
-        return RetentionDecision((), None)
-
-
-class FakeTimes:
-    """Searches the times of a partition."""
-
-    def __init__(self, partition):
-        self._partition = partition
-
-    def first_at_or_after(self, timestamp, start_offset, end_offset):
-        self._partition.check_takes_appends()
-        times, epochs = self._partition.timestamps, self._partition.epochs
-        found = (offset for offset in range(start_offset, end_offset) if times[offset] >= max(0, timestamp))
-        return next((Found(times[offset], offset, epochs.epoch_of(offset)) for offset in found), None)
-
-    def largest(self, start_offset, end_offset):
-        largest = max(self._partition.timestamps[start_offset:end_offset], default=-1)
-        return self.first_at_or_after(largest, start_offset, end_offset) if largest >= 0 else None
-
-    def newest_before(self, timestamp, max_count, start_offset, end):
-        self._partition.check_takes_appends()
-        end_offset, now_ms = end
-        assert now_ms == Machine.NOW_MS
-        return [end_offset, start_offset, timestamp][:max_count]
+def new_partition(topic, index, config, topic_id):
+    """A partition in a memory of its own."""
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    place = PartitionFolder(topic, index, f"/data/{topic}-{index}")
+    return create_partition(place, topic_id, config, Resources(storage), Machine.NOW_MS)
 
 
-class FakePartition:
-    """A log of timestamps; epoch 0 ended at `epoch_ends[0]` and so on, the last one is the leader's."""
-
-    def __init__(self, topic, index, config, topic_id):
-        self.topic = topic
-        self.index = index
-        self.config = config
-        self.topic_id = topic_id
-        self.condition = Condition(f"{topic}-{index}")
-        self.timestamps = []
-        self.log_start_offset = 0
-        self.first_undecided = None
-        self.epoch_ends = []
-        self.leads_in = None
-        self.segments = [SimpleNamespace(base_offset=0, size_bytes=100, close=lambda: None)]
-        self.directory = f"/data/{topic}-{index}"
-        self.folder = SimpleNamespace(counters=LogCounters(), storage=MemoryStorage())
-        self.resources = SimpleNamespace(changes=RareChanges())
-        self.folder.storage.make_dir("/data")
-        self.folder.storage.make_dir(self.directory)
-        self.reader = LogReader([])
-        self.times = FakeTimes(self)
-        self.is_believed = True
-        self.expiry = NothingExpires()
-        self.fail = False
-
-    def __repr__(self):
-        return f"{self.topic}-{self.index}"
-
-    @property
-    def leader_epoch(self):
-        return len(self.epoch_ends) if self.leads_in is None else self.leads_in
-
-    def configure(self, config):
-        self.config = config
-
-    def lead(self, epoch):
-        self.leads_in = epoch
-
-    @property
-    def high_watermark(self):
-        return len(self.timestamps)
-
-    @property
-    def last_stable_offset(self):
-        return self.high_watermark if self.first_undecided is None else self.first_undecided
-
-    @property
-    def size_bytes(self):
-        return 100 * (self.high_watermark - self.log_start_offset)
-
-    @property
-    def log_end_offset(self):
-        self._check()
-        return self.high_watermark
-
-    @property
-    def epochs(self):
-        self._check()
-        return LeaderEpochs([(0, 0), *enumerate(self.epoch_ends, 1)])
-
-    def _check(self):
-        if self.fail:
-            raise StorageFault(f"{self!r}: bad sector")
-
-    def check_takes_appends(self):
-        self._check()
+def fill(partition, *timestamps, **batch):
+    """Write one batch of records with these times."""
+    records = [Record(offset, time, 0, b"k", b"v") for offset, time in enumerate(timestamps)]
+    partition.append(bytes(encode_batch(records, **batch)), Machine.NOW_MS, produce_version=9)
+    partition.flush()
 
 
 class FakeFolder:
@@ -165,7 +81,7 @@ class FakeLogs:
 
     def open(self, config_of):
         for (topic, index), topic_id in self.on_disk.items():
-            self.partitions[topic, index] = FakePartition(topic, index, config_of(topic), topic_id)
+            self.partitions[topic, index] = new_partition(topic, index, config_of(topic), topic_id)
 
     def places_of(self, partitions):
         return {}
@@ -175,7 +91,7 @@ class FakeLogs:
         if (topic, index) in self.fail_creating:
             raise StorageFault(f"{topic}-{index}: no space left")
         self.on_disk[topic, index] = topic_id
-        partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
+        partition = self.partitions[topic, index] = new_partition(topic, index, config, topic_id)
         return partition
 
     def create_or_offline(self, topic, index, config, topic_id, place=None):

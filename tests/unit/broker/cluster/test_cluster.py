@@ -17,7 +17,7 @@ from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
 from tests.support.members import among
-from tests.unit.broker.cluster.cluster_stand_ins import FakeLogs, FakePartition, Machine, SlowJournal
+from tests.unit.broker.cluster.cluster_stand_ins import FakeLogs, Machine, SlowJournal, new_partition
 
 PATH = f"/data/{FILE_NAME}"
 
@@ -640,6 +640,6 @@ class TestAFolderThatIsReadableAgain:
         before = other.id
         other.find(0).topic_id = self.ID
         cluster.reopened(other.find(0))
-        cluster.reopened(FakePartition("no topic", 0, other.config, self.ID))
+        cluster.reopened(new_partition("no topic", 0, other.config, self.ID))
         assert other.id == other.find(0).topic_id == before
         assert cluster.by_id[before] is other

@@ -45,7 +45,7 @@ class TestAlone:
 
     def test_it_leads_every_partition_in_the_epoch_of_its_log(self, cluster, alone):
         topic = cluster.create_topic("t", 2)
-        topic.find(1).epoch_ends = [3, 8]
+        topic.find(1).lead(2)
         assert (alone.me, alone.controller()) == (7, 7)
         assert [alone.lead(topic.id, index) for index in range(2)] == [Lead(7, 0), Lead(7, 2)]
         assert [alone.keeper(topic.id, index) for index in range(3)] == [7, 7, NO_NODE]

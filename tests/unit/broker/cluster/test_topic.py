@@ -7,13 +7,13 @@ from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.errors import ErrorCode
 from tests.support.logs import topic_config
-from tests.unit.broker.cluster.cluster_stand_ins import FakePartition
+from tests.unit.broker.cluster.cluster_stand_ins import new_partition
 
 ID = bytes(range(16))
 
 
 def partition(index=0):
-    return FakePartition("t", index, topic_config(), ID)
+    return new_partition("t", index, topic_config(), ID)
 
 
 def topic(*partitions, name="t", **overrides):

@@ -7,6 +7,7 @@ from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
 from tests.support.at_once import at_once
+from tests.unit.broker.cluster.cluster_stand_ins import fill
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(3)
@@ -15,7 +16,7 @@ VERSIONS = range(3)
 @pytest.fixture
 def broker():
     broker = StandIn()
-    broker.cluster.create_topic("t", 1).find(0).timestamps = [1, 2, 3, 4, 5]
+    fill(broker.cluster.create_topic("t", 1).find(0), 1, 2, 3, 4, 5)
     return broker
 
 
@@ -57,7 +58,7 @@ def test_internal_topics_are_kept(broker):
 
 
 def test_a_failing_disk(broker):
-    broker.cluster.topics["t"].find(0).fail = True
+    broker.cluster.topics["t"].find(0).condition.stop("bad sector")
     assert delete(broker, 2, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
 
 
@@ -71,7 +72,7 @@ def test_a_start_that_is_not_on_the_disk_is_not_acknowledged(broker):
 
 def test_a_partition_that_is_named_several_times_has_the_last_of_its_offsets(broker):
     """As in Kafka: nothing is deleted that only an earlier one asks for."""
-    broker.cluster.create_topic("other", 3).find(2).timestamps = [1, 2, 3]
+    fill(broker.cluster.create_topic("other", 3).find(2), 1, 2, 3)
 
     def asked(name, *places):
         return DeleteRecordsTopic(

@@ -5,6 +5,7 @@ import pytest
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import OffsetForLeaderPartition, OffsetForLeaderTopic
+from tests.unit.broker.cluster.cluster_stand_ins import fill
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(5)
@@ -14,7 +15,9 @@ VERSIONS = range(5)
 def broker():
     broker = StandIn()
     log = broker.cluster.create_topic("t", 1).find(0)
-    log.timestamps, log.epoch_ends = [1, 2, 3, 4], [3]
+    fill(log, 1, 2, 3)
+    log.lead(1)
+    fill(log, 4)
     return broker
 
 
@@ -48,6 +51,6 @@ def test_the_epoch_a_client_believes_in(broker, version, current, code):
     assert ask(broker, version, 0, current=current)[0] == code
 
 
-def test_a_failing_disk(broker):
-    broker.cluster.topics["t"].find(0).fail = True
+def test_a_partition_that_is_offline(broker):
+    broker.cluster.topics["t"].find(0).condition.go_offline("bad sector")
     assert ask(broker, 4, 0)[0] == ErrorCode.KAFKA_STORAGE_ERROR

@@ -17,6 +17,7 @@ from horolog.protocol.messages.log_dirs import (
 )
 from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker
+from tests.unit.broker.cluster.cluster_stand_ins import fill
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(6)
@@ -25,7 +26,7 @@ VERSIONS = range(6)
 @pytest.fixture
 def broker():
     broker = StandIn()
-    broker.cluster.create_topic("t", 2).find(0).timestamps = [1, 2]
+    fill(broker.cluster.create_topic("t", 2).find(0), 1, 2)
     broker.cluster.create_topic("u", 1)
     return broker
 
@@ -44,7 +45,9 @@ def sizes(folder):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_partitions(broker, version):
     folder = ask(broker, version, None)
-    assert sizes(folder) == {"t": {0: 200, 1: 0}, "u": {0: 0}}
+    filled_bytes = broker.cluster.topics["t"].find(0).size_bytes
+    assert sizes(folder) == {"t": {0: filled_bytes, 1: 0}, "u": {0: 0}}
+    assert filled_bytes > 0
     assert not any(p.offset_lag or p.is_future_key for t in folder.topics for p in t.partitions)
 
 
