@@ -31,12 +31,14 @@ def socket_of(sockets: str) -> str:
     return f"{sockets}/standstill"
 
 
-def stand_still(sockets: str, number: int, within_s: float = STANDS_S) -> bool:
+def stand_still(sockets: str, number: int, monotonic: Callable[[], float], within_s: float = STANDS_S) -> bool:
     """Wait in this thread until all stand still; whether they did, at an instant within this call."""
+    ends_s = monotonic() + within_s
     try:
         with reachable(socket_of(sockets)) as path, socket.socket(socket.AF_UNIX) as waiting:
             waiting.settimeout(within_s)
             waiting.connect(path)
+            waiting.settimeout(max(0.0, ends_s - monotonic()))
             waiting.sendall(b"%d\n" % number)
             return waiting.recv(1) == ALL_STAND
     except OSError:

@@ -128,8 +128,11 @@ class Supervisor:
         self._certificate_job: Periodic | None = None
         self._looks: asyncio.TimerHandle | None = None
         self._server: WorkersServer | None = None
-        self.standstills = Standstills(plan.sockets, loop, lambda: _serving(self.workers))
-        self._backup = _backup_of(plan, clock, self.standstills.take)
+        self.standstills: Standstills | None = None
+        self._backup: BackupChild | None = None
+        if plan.settings.horolog_backup_store is not None:
+            self.standstills = Standstills(plan.sockets, loop, lambda: _serving(self.workers))
+            self._backup = _backup_of(plan, clock, self.standstills.take)
 
     def __repr__(self) -> str:
         return f"<Supervisor of {self.workers}, {self.phase.value}>"
@@ -139,7 +142,7 @@ class Supervisor:
         self._take_signals()
         try:
             await self._start_http()
-            if self._backup is not None:
+            if self.standstills is not None:
                 await self.standstills.start()
             for place, worker in enumerate(self.workers):
                 if self.phase is Phase.STARTING:
@@ -149,6 +152,7 @@ class Supervisor:
         finally:
             if self._backup is not None:
                 await self._backup.stop()
+            if self.standstills is not None:
                 self.standstills.stop()
             await self._leave_nobody()
         if self._has_served:
@@ -325,10 +329,8 @@ def _serving(workers: Sequence[WorkerProcess]) -> list[Tether]:
     return [one.tether for one in workers if one.phase is Phase.READY and one.tether is not None]
 
 
-def _backup_of(plan: WorkerPlan, clock: Clock, take_ends: TakeEnds) -> BackupChild | None:
+def _backup_of(plan: WorkerPlan, clock: Clock, take_ends: TakeEnds) -> BackupChild:
     """The backup of all that workers write."""
-    if plan.settings.horolog_backup_store is None:
-        return None
     from horolog.broker.server.backup_child import BackupChild, orders_of
 
     return BackupChild(orders_of(plan.settings, plan.data_dirs), clock, take_ends)

@@ -119,7 +119,9 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
     if orders.settings.horolog_backup_store is not None:
         from horolog.broker.server.backup_child import ends_of
 
-        link.on_stand = lambda number: ends_of(broker.logs.partitions) if stand_still(context.sockets, number) else None
+        link.on_stand = lambda number: (
+            ends_of(broker.logs.partitions) if stand_still(context.sockets, number, clock.monotonic) else None
+        )
     await app.serve(broker, logs, ToSupervisor(link), stopped)
 
 

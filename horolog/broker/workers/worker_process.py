@@ -76,7 +76,7 @@ class LifecycleEvents(Protocol):
     def journal(self, worker: WorkerProcess, number: int) -> None: ...
     def applied(self, worker: WorkerProcess, number: int) -> None: ...
     @property
-    def standstills(self) -> Standstills: ...
+    def standstills(self) -> Standstills | None: ...
 
 
 Command = Callable[[int, int], Sequence[str]]
@@ -228,7 +228,9 @@ class WorkerProcess:
         self._crew.applied(self, number)
 
     def ends(self, number: int, ends: LogEnds | None) -> None:
-        self._crew.standstills.ends(number, ends)
+        standstills = self._crew.standstills
+        if standstills is not None:
+            standstills.ends(number, ends)
 
     def gone(self) -> None:
         """Its link has ended, which it does when the process ends."""

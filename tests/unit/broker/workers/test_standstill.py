@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from time import monotonic
 
 import pytest
 
@@ -26,7 +27,7 @@ class Worker:
         self.company.begin(lambda: self._stand(number))
 
     def _stand(self, number):
-        stood = stand_still(self.company.folder, number, self.within_s)
+        stood = stand_still(self.company.folder, number, monotonic, self.within_s)
         self.stood.append(stood)
         ends = [(self.name, 0, 0, number)] if stood else None
         self.company.loop.call_soon_threadsafe(self.company.standstills.ends, number, ends)
@@ -130,7 +131,7 @@ async def test_answers_to_an_earlier_one_are_not_heard(company):
     company.standstills.take(found.append)
     company.standstills.ends(7, [("a", 0, 0, 1)])
     assert found == []
-    assert not await asyncio.to_thread(stand_still, company.folder, 7, WITHIN_S), "its connection is closed"
+    assert not await asyncio.to_thread(stand_still, company.folder, 7, monotonic, WITHIN_S), "its connection is closed"
     company.standstills.ends(1, [("a", 0, 0, 1)])
     company.standstills.ends(1, [("a", 0, 0, 1)])
     assert found == [[("a", 0, 0, 1)]]
@@ -145,8 +146,17 @@ async def test_a_stop_ends_it(company):
     assert found == [None]
 
 
+def test_a_wait_for_the_supervisor_is_part_of_the_time(tmp_path):
+    clock = iter([0.0, WITHIN_S + 1])
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(socket_of(str(tmp_path)))
+        server.listen()
+        assert not stand_still(str(tmp_path), 5, lambda: next(clock), WITHIN_S)
+    assert next(clock, None) is None
+
+
 def test_without_a_supervisor_nothing_stands_still(tmp_path):
-    assert not stand_still(str(tmp_path), 1)
+    assert not stand_still(str(tmp_path), 1, monotonic)
 
 
 async def test_a_number_may_come_in_pieces(company):
@@ -170,7 +180,7 @@ def test_a_worker_waits_with_its_whole_thread(tmp_path):
         server.listen()
         found = []
         for answer in (ALL_STAND, b""):
-            waiting = threading.Thread(target=lambda: found.append(stand_still(str(tmp_path), 5, WITHIN_S)))
+            waiting = threading.Thread(target=lambda: found.append(stand_still(str(tmp_path), 5, monotonic, WITHIN_S)))
             waiting.start()
             connection, _ = server.accept()
             assert connection.recv(10) == b"5\n"

@@ -389,6 +389,13 @@ class TestPassingOn:
         assert "journal 41" in three.heard(3)
         assert "journal 41" not in three.heard(2)
 
+    async def test_without_a_backup_an_end_of_logs_is_not_heard(self, crew):
+        two = crew(["good"], ["good"])
+        two.begin()
+        await two.ready()
+        two.worker(1).ends(1, [])
+        assert (two.supervisor.standstills, two.supervisor.backup_figures()) == (None, None)
+
 
 class TestRun:
     @pytest.fixture
