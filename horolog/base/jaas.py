@@ -74,7 +74,7 @@ class _Reader:
         while self._at < len(self._text) and _is_of_word(self._text[self._at]):
             self._at += 1
         if begin == self._at or first in _DIGITS:  # what begins so is a number for Java, and no word
-            raise JaasError(f"{wanted} is expected at character {begin + 1}; all but plain words stand in quotes")
+            raise JaasError(f"expected {wanted} at character {begin + 1}; put values other than plain words in quotes")
         return self._text[begin : self._at]
 
     def _skip(self) -> None:

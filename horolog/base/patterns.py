@@ -238,7 +238,7 @@ class _Reader:
             raise self.error(f"groups nest at most {DEEPEST} deep")
         node = self.choice()
         if not self.take(")"):
-            raise self.error(") is expected")
+            raise self.error("expected )")
         self.depth -= 1
         return node
 
@@ -282,7 +282,7 @@ class _Reader:
         members: list[Holds] = []
         while not members or not self.text.startswith("]", self.position):
             if self.position >= len(self.text):
-                raise self.error("] is expected")
+                raise self.error("expected ]")
             members.append(self.member())
         self.position += 1
         return lambda one: negated != any(holds(one) for holds in members)

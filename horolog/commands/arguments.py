@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 
         names = [str(one) for one in action.choices]
         like = action_like(str(value), names)
-        advice = f"do you mean {like!r}?" if like is not None else f"one of {', '.join(names)} is expected"
+        advice = f"do you mean {like!r}?" if like is not None else f"expected one of {', '.join(names)}"
         raise argparse.ArgumentError(action, f"there is no {value!r}; {advice}")
 
 
@@ -140,7 +140,7 @@ def duration(text: str) -> int:
 def whole_number(text: str) -> int:
     """For `type=`: a number from 0."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
 
 
@@ -148,7 +148,7 @@ def positive_number(text: str) -> int:
     """For `type=`: a number from 1."""
     number = whole_number(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("a number from 1 is expected")
+        raise argparse.ArgumentTypeError("expected a number of 1 or more")
     return number
 
 

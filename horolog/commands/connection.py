@@ -54,7 +54,7 @@ def settle(arguments: argparse.Namespace, console: Console) -> None:
 def _given(arguments: argparse.Namespace, console: Console) -> Given:
     environ = console.environ
     if arguments.command_config is not None and arguments.profile is not None:
-        raise UsageError("--command-config and --profile are both given", "one of them is enough")
+        raise UsageError("--command-config and --profile are both given", "give only one of them")
     if arguments.command_config is not None:
         return read_file(arguments.command_config, console)
     if arguments.profile is not None:
@@ -146,7 +146,10 @@ def _profile(name: str, console: Console) -> Given:
     known = profiles(console.environ)
     if name not in known:
         path = config_file(console.environ)
-        raise NotFoundError(f"there is no profile {name!r} in {path}", f"there are {', '.join(known) or 'none'}")
+        raise NotFoundError(
+            f"there is no profile {name!r} in {path}",
+            f"the profiles are {', '.join(known)}" if known else "`horolog profiles edit` adds one",
+        )
     _warn_if_open(config_file(console.environ), known[name].settings, console)
     return known[name]
 

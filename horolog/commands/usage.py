@@ -43,7 +43,7 @@ def _is_missing(parser: argparse.ArgumentParser, names: list[str]) -> str:
     if others:
         return f"{', '.join(others)} and {last} are missing"
     choices = next((list(one.choices) for one in _positionals(parser) if one.metavar == last and one.choices), None)
-    advice = f"; one of {', '.join(map(str, choices))} is expected" if choices and len(choices) <= MOST_NAMED else ""
+    advice = f"; expected one of {', '.join(map(str, choices))}" if choices and len(choices) <= MOST_NAMED else ""
     return f"{last} is missing{advice}"
 
 

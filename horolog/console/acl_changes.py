@@ -85,7 +85,7 @@ async def removal(visit: Visit) -> Form:
 def _acl_of(visit: Visit) -> Acl:
     principal, permission, operation, resource, host = (visit.text(name) for name in FIELDS)
     if not principal:
-        raise Refused("principal: a user is expected, or * for all", field="principal")
+        raise Refused("principal: expected a user, or * for all", field="principal")
     try:
         return acl_of_words(principal, operation, resource, host or "*", deny=permission == DENY)
     except UsageError as error:

@@ -33,8 +33,8 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", 
 AGAIN_SECONDS = 5
 PASSING = {502, 504}
 """Statuses after which a page reloads by itself, since a broker that is away may come back."""
-WRONG_TOKEN = "that is not the token"  # noqa: S105 - the response to a wrong one
-WRONG_PASSWORD = "the broker does not know this user by this password"  # noqa: S105
+WRONG_TOKEN = "wrong token"  # noqa: S105 - the response to a wrong one
+WRONG_PASSWORD = "wrong user or password"  # noqa: S105
 _log = logging.getLogger(__name__)
 
 
@@ -204,7 +204,7 @@ class Application:
             return None, WRONG_PASSWORD
         except (KafkaError, TimeoutError, ValueError) as error:
             _log.warning("a login could not be checked: %s", type(error).__name__)
-            return None, "the broker could not be asked; is it running?"
+            return None, "the broker did not answer; is it running?"
         return await self.sessions.begin(user, (user, secret)), ""
 
     async def _logout(self, request: Request) -> Response:

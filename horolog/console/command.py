@@ -219,7 +219,9 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
             "give --tls-cert and --tls-key, or --without-tls if a proxy in front of it provides TLS",
         )
     if login is Login.NONE and "*" in arguments.host:
-        raise UsageError("--host '*' needs a login: pages of others could lead a browser here by a name of theirs")
+        raise UsageError(
+            "--host '*' needs a login: other websites could otherwise read this console under a name of their own"
+        )
     oidc = _oidc_of(arguments, console) if login is Login.OIDC else None
     if oidc is None and arguments.oidc_issuer is not None:
         raise UsageError("--oidc-issuer is for --login oidc")
@@ -253,7 +255,7 @@ def _oidc_of(arguments: argparse.Namespace, console: Console) -> "Oidc":
         raise UsageError("--login oidc needs --oidc-issuer and --oidc-client-id")
     for option, url in (("--oidc-issuer", arguments.oidc_issuer), ("--public-url", arguments.public_url)):
         if url and not is_safe_url(url):
-            raise UsageError(f"{option} {url}: an https address is expected, or http on this machine")
+            raise UsageError(f"{option} {url}: expected an https address, or http on this machine")
     if find_spec("jwt") is None:
         raise CommandError(
             "PyJWT is not installed", "pip install 'horolog[console,oauth]' installs what --login oidc needs"
@@ -290,7 +292,7 @@ def with_http(
     given = console.environ.get(TOKEN_VARIABLE)
     if given:
         if len(names) > 1:
-            raise UsageError(f"{TOKEN_VARIABLE}: of which cluster?", "use --http-token-file CLUSTER=FILE")
+            raise UsageError(f"{TOKEN_VARIABLE} does not name its cluster", "use --http-token-file CLUSTER=FILE")
         tokens.setdefault(names[0], given)
     try:
         return tuple(
@@ -307,9 +309,11 @@ def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, st
     for text in texts:
         name = next((one for one in names if text.startswith(f"{one}=")), None)
         if name is None and len(names) > 1:
-            raise UsageError(f"{option}: of which cluster?", f"use CLUSTER=...; the clusters are {', '.join(names)}")
+            raise UsageError(
+                f"{option} does not name its cluster", f"use CLUSTER=...; the clusters are {', '.join(names)}"
+            )
         if (name or names[0]) in found:
-            raise UsageError(f"{option}: {name or names[0]} is named twice")
+            raise UsageError(f"{option}: {name or names[0]} is given twice")
         found[name or names[0]] = text if name is None else text.removeprefix(f"{name}=")
     return found
 

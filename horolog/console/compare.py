@@ -87,7 +87,9 @@ async def side(visit: Visit, cluster: Cluster, name: str, field: str) -> Side:
     leaders = leaders_of(client.view)
     places = [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
     if len(places) > PARTITIONS_AT_MOST:
-        raise Refused(f"{name} has {len(places)} partitions; {PARTITIONS_AT_MOST} are compared at most", field=field)
+        raise Refused(
+            f"{name} has {len(places)} partitions; the maximum for a comparison is {PARTITIONS_AT_MOST}", field=field
+        )
     return Side(cluster, name, places, await time_range(client, places) if places else None)
 
 

@@ -88,7 +88,7 @@ async def data_of(visit: Visit) -> dict[str, Any]:
     """The values of the page of one group; adds its lag to its history."""
     name = visit.text("name")
     if not name:
-        raise Refused("which group? The address names none")
+        raise Refused("the address names no group; add name=NAME")
     described = (await visit.admin.describe_groups([name]))[name]
     lags = await lags_of(visit.client, name, visit.now_ms)
     if described.state == DEAD and not lags:

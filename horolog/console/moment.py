@@ -77,7 +77,7 @@ def asked_of(visit: Visit) -> MomentQuery:
 def _range_until(visit: Visit) -> "TimeRange":
     """From `at` to `until`. An error appears at the field that has it."""
     if visit.range("at") is not None:
-        raise Refused("until: the first time is a range already; clear this field", field="until")
+        raise Refused("until: the first field already has a range; clear this one", field="until")
     visit.time("at")
     found = visit.range_of(visit.text("at") or "earliest", visit.text("until"), "until")
     assert found is not None
@@ -270,7 +270,7 @@ def within_of(visit: Visit) -> int:
     except TimeTextError as error:
         raise Refused(f"within: {error}", field="within") from error
     if not 0 < found <= LONGEST_MS:
-        raise Refused("within: a duration of at most ten years is expected", field="within")
+        raise Refused("within: expected a duration of at most ten years", field="within")
     return found
 
 
@@ -305,7 +305,7 @@ async def download(visit: Visit) -> Response:
     count = sum(max(0, high - low) for low, high in found.values())
     if count > DOWNLOADED_AT_MOST:
         raise Refused(
-            f"that range has {count:,} records, and a download at most {DOWNLOADED_AT_MOST:,}; choose a shorter range",
+            f"that range has {count:,} records; the maximum for a download is {DOWNLOADED_AT_MOST:,}: choose a shorter range",
             413,
         )
     lines = json_lines(merged(visit, places, since, until), wish)

@@ -82,6 +82,6 @@ def clusters_of(addresses: list[str], security: "Security | None") -> tuple[Clus
         host, port = parse_addresses(text)[0]
         name = f"{host}:{port}"
         if name in found:
-            raise ValueError(f"{name} is named twice")
+            raise ValueError(f"{name} is given twice")
         found[name] = Cluster(name, text, security)
     return tuple(found.values())

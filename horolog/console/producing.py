@@ -86,7 +86,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     for line in filter(str.strip, text.splitlines()):
         name, separator, content = line.partition("=")
         if not separator or not name.strip():
-            raise Refused(f"headers: {line!r}: name=value is expected", field="headers")
+            raise Refused(f"headers: {line!r}: expected name=value", field="headers")
         found.append((name.strip(), content))
     return found
 
@@ -126,7 +126,7 @@ async def _record(visit: Visit, topic: str) -> "ConsumerRecord | None":
 
     partition, _, offset = text.partition(":")
     if not (partition.isdecimal() and offset.isdecimal() and len(text) < 30):
-        raise Refused("again: partition:offset is expected")
+        raise Refused("again: expected partition:offset")
     place = TopicPartition(topic, int(partition))
     between = {place: Offsets(int(offset), int(offset) + 1)}
     async with merge(visit.client, [place], None, None, in_order=False, between=between) as found:

@@ -89,7 +89,7 @@ def _values(text: str) -> dict[str, float]:
     except UsageError as error:
         raise Refused(f"values: {error}", field="values") from error
     if not values:
-        raise Refused("values: one rate is expected at least", field="values")
+        raise Refused("values: expected at least one rate", field="values")
     return values
 
 

@@ -252,7 +252,7 @@ class Reader:
         said = {
             f"records that came more than {format_duration(LATE_MS)} late may be missing": Ended.QUIET in ended,
             f"late records may be missing: {LATE_BYTES >> 20} MiB are read for them": Ended.BYTES in ended,
-            "a record with a later time hides others from lookups: some of them were passed over": (
+            "a record with a later time hides others from lookups: some of them were skipped": (
                 Ended.PASSED_OVER in ended
             ),
             "records have no time and are left out": report.without_time > 0,

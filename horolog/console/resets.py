@@ -59,7 +59,7 @@ async def _page(visit: Visit, said: str = "", confirm: str = "") -> Response:
     """`said`: why the reset was not done; `confirm`: the name that was typed."""
     name, topic = visit.text("name"), visit.text("topic")
     if not name:
-        raise Refused("which group? The address names none")
+        raise Refused("the address names no group; add name=NAME")
     places = await places_of(visit, topic)
     to = None
     with visit.reading("to"):
@@ -138,12 +138,12 @@ async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
 async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
     name, topic = form.get("name", ""), form.get("topic", "")
     if form.get("confirm") != name:
-        raise Refused("the name of the group has to be typed to confirm the reset", field="confirm")
+        raise Refused("type the name of the group to confirm the reset", field="confirm")
     shown = {key: value for key, value in form.items() if key.startswith("p")}
     try:
         wanted = {int(key[1:]): tuple(map(int, value.split(":"))) for key, value in shown.items() if key[1:].isdigit()}
     except ValueError as error:
-        raise Refused("the form is not one of the console's") from error
+        raise Refused("the form is not from this console; reload the page") from error
     if not wanted or any(len(pair) != 2 for pair in wanted.values()):
         raise Refused("the form has no offsets")
     admin = visit.admin

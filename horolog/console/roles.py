@@ -51,6 +51,6 @@ def roles_by_value(texts: list[str]) -> dict[str, Role]:
     for text in texts:
         word, separator, value = text.partition("=")
         if word not in BY_WORD or not separator or not value:
-            raise ValueError(f"{text!r}: ROLE=VALUE is expected, with {', '.join(BY_WORD)} as ROLE")
+            raise ValueError(f"{text!r}: expected ROLE=VALUE, where ROLE is one of {', '.join(BY_WORD)}")
         found[value] = max(BY_WORD[word], found.get(value, Role.VIEWER))
     return found or dict(BY_WORD)

@@ -119,11 +119,11 @@ async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, a
         await asyncio.sleep(0)  # give other pages a turn
     if left:
         yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
-        yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
+        yield event("paused", {"why": f"the limit of {LONGEST_S / 60:.0f} minutes was reached"})
     else:
         is_all = before.edge_ms <= since_ms and after.edge_ms >= until_ms
         said = (
-            "there are no more records in the time range" if is_all else "the page is full; Earlier and Later lead on"
+            "there are no more records in the time range" if is_all else "the page is full; Earlier and Later show more"
         )
         yield event("done", {"why": "; ".join([said, *reader.notes])})
 

@@ -44,7 +44,7 @@ async def creation(visit: Visit) -> Form:
     async def plan() -> Plan:
         name = visit.text("name")
         if not name:
-            raise Refused("name: a topic has a name", field="name")
+            raise Refused("name: give the topic a name", field="name")
         partitions = visit.number("partitions", -1, 1, PARTITIONS_AT_MOST)
         replicas = visit.number("replicas", -1, 1, 100)
         lines = [line.strip() for line in given("settings", "").splitlines() if line.strip()]

@@ -21,7 +21,7 @@ async def putting(visit: Visit) -> Form:
 
     async def plan() -> Plan:
         if not name:
-            raise Refused("name: a user has a name", field="name")
+            raise Refused("name: give the user a name", field="name")
         known = (await visit.admin.describe_users()).get(name, {})
         is_new = _known_mechanism(mechanism) not in known
 
@@ -30,7 +30,7 @@ async def putting(visit: Visit) -> Form:
             from horolog.client.admin.admin_users import NewUser
 
             if not 0 < len(password.encode()) <= MOST_PASSWORD_BYTES:
-                raise Refused(f"password: 1 to {MOST_PASSWORD_BYTES} bytes are expected", field="password")
+                raise Refused(f"password: expected 1 to {MOST_PASSWORD_BYTES} bytes", field="password")
             salt = scram_keys.new_salt()
             salted = scram_keys.KINDS[mechanism].salted(password, salt, LEAST_ITERATIONS)
             await admin.put_users([NewUser(name, mechanism, LEAST_ITERATIONS, salt, salted)])

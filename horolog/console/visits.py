@@ -148,7 +148,7 @@ class Visit:
         if not text:
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 18 and least <= int(text) <= most):
-            raise Refused(f"{name}={text}: a whole number from {least} to {most} is expected", field=name)
+            raise Refused(f"{name}={text}: expected a whole number from {least} to {most}", field=name)
         return int(text)
 
     @cached_property
@@ -203,7 +203,7 @@ class Visit:
         except TimeTextError as error:
             raise Refused(f"{name}: {error}", field=name) from error
         if found.until_ms is None:
-            raise Refused(f"{name}: {until or since!r} has no end in time; now is one", field=name)
+            raise Refused(f"{name}: {until or since!r} is not a time; give one, such as now", field=name)
         return found
 
     # -- the answer
@@ -253,7 +253,7 @@ def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
     if isinstance(error, Refused):
         return str(error), error.status
     if isinstance(error, TimeoutError):
-        return f"the broker took longer than {ANSWER_SECONDS:.0f} s; ask for less at once", 504
+        return f"the broker took longer than {ANSWER_SECONDS:.0f} s; ask for less, or try again", 504
     assert isinstance(error, KafkaError)
     if error.code.name in GONE:
         return f"no answer from {visit.cluster.name}: {error.message}", 502

@@ -42,7 +42,7 @@ class StorePlace:
         if scheme == FILE and path.strip("/") and not (bucket or query or fragment):
             return cls(url.rstrip("/"), unquote(path).rstrip("/"), "", ())
         if scheme not in SCHEMES or not bucket or query or fragment:
-            raise StoreError(f"{url}: s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER is expected")
+            raise StoreError(f"{url}: expected s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER")
         settings: dict[str, str] = {}
         if scheme in S3:
             settings = s3_settings({"endpoint": endpoint}, environment) | {"virtual_hosted_style_request": "false"}

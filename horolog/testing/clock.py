@@ -86,7 +86,7 @@ class BrokerClock:
         """Let time pass: `advance("3 days")`, `advance(timedelta(days=3))`, or its words: `advance(days=3)`."""
         span = timedelta(**units) if by is None else _span(by)
         if span < timedelta(0):
-            raise ValueError("time passes forwards only; set() sets the wall clock back")
+            raise ValueError("advance() moves time forward only; set() can set the wall clock back")
         if self._frozen_ms is None:
             self._ahead_ms += round(span / timedelta(milliseconds=1))
         else:

@@ -351,7 +351,7 @@ async def horolog_cluster(
     The brokers use the machine's clock, and keep their data in memory.
     """
     if brokers < 1:
-        raise ValueError(f"brokers={brokers}: at least one is expected")
+        raise ValueError(f"brokers={brokers}: expected at least 1")
     given = {setting_key(key): setting_text(value) for key, value in (*(settings or {}).items(), *more.items())}
     store = MemoryStore(SystemClock())
     numbers = range(1, brokers + 1)

@@ -28,7 +28,7 @@ from horolog.testing.runs import AlreadyRunning, NotRunning
 
 KINDS = tuple(name for name in vars(FaultKinds) if name != "arm" and not name.startswith("_"))
 CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
-    (str, "a text", frozenset({"topic", "client_id", "group", "name"})),
+    (str, "text", frozenset({"topic", "client_id", "group", "name"})),
     (int, "a whole number", frozenset({"partition", "partitions", "count", "times", "offset"})),
     (bool, "true or false", frozenset({"after_work", "committed", "power_cut"})),
     (dict, "an object", frozenset({"configs", "headers"})),
@@ -78,7 +78,7 @@ class Control:
     async def answer(self, asked: HttpRequest) -> tuple[HTTPStatus, Any]:
         """The response to a request, whatever it is."""
         if "origin" in asked.headers:
-            return HTTPStatus.FORBIDDEN, {"error": "pages of a browser have no business here"}
+            return HTTPStatus.FORBIDDEN, {"error": "requests from web pages are refused"}
         try:
             command, asked = self._find(asked)
             result = command(asked)
@@ -103,7 +103,7 @@ class Control:
                 names = [part for word, part in zip(words, parts, strict=True) if word == "NAME"]
                 if all(word in ("NAME", part) for word, part in zip(words, parts, strict=True)):
                     return command, asked._replace(name=unquote(names[0]) if names else "")
-        raise NotFound(f"there is no {asked.method} {asked.path}; GET / lists what there is")
+        raise NotFound(f"there is no {asked.method} {asked.path}; GET / lists the endpoints")
 
     # -- the clock
 
@@ -156,7 +156,7 @@ class Control:
     def _fault(self, asked: HttpRequest) -> Fault:
         found = self._faults.get(int(asked.name)) if asked.name.isdigit() else None
         if found is None:
-            raise NotFound(f"there was no fault {asked.name}")
+            raise NotFound(f"there is no fault {asked.name}")
         return found
 
     def _end(self, asked: HttpRequest) -> dict[str, Any]:
@@ -186,18 +186,18 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if "where" in names:
         names.remove("where")
         if "where" in arguments:
-            raise ValueError("`where` is a function of Python: name a key, a value or headers")
+            raise ValueError("`where` is a Python function: give a key, a value or headers instead")
     unknown = [name for name in arguments if name not in names]
     if unknown:
-        raise ValueError(f"there is no argument {unknown[0]!r}; these may be given: {', '.join(names)}")
+        raise ValueError(f"there is no argument {unknown[0]!r}; the arguments are {', '.join(names)}")
     required = [one.name for one in named if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     missing = [name for name in required if name not in arguments]
     if missing:
-        raise ValueError(f"{missing[0]!r} is needed")
+        raise ValueError(f"{missing[0]!r} is missing")
     for kind, told, checked in CHECKED:
         wrong = [one for one in checked & arguments.keys() if not isinstance(arguments[one], kind | None)]
         if wrong:
-            raise TypeError(f"{wrong[0]!r} is to be {told}")
+            raise TypeError(f"{wrong[0]!r}: expected {told}")
     return function(**arguments)
 
 
@@ -216,7 +216,7 @@ def _found(records: list[Seen]) -> dict[str, Any]:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name!r} has to be a text, such as '3 days'")
+        raise TypeError(f"{name!r}: expected text, such as '3 days'")
     return value
 
 

@@ -25,7 +25,7 @@ async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, 
     """The matching records, once there are `count`, or at least one if that is None."""
     wait_ms = span_ms(within)
     if count is not None and count < 0:
-        raise ValueError(f"count={count}: a number of records is expected")
+        raise ValueError(f"count={count}: expected a number of records")
     look = _Look(broker, topic, wanted)
     ends = asyncio.get_running_loop().time() + wait_ms / 1000
     while True:
@@ -38,8 +38,7 @@ async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, 
         await asyncio.sleep(LOOK_AGAIN_S)
     amount = "records" if count is None else counted(count, "record")
     told = wanted.told()
-    matching = "match" if told else "are there"
-    asked = f"{amount}{told} expected within {format_duration(wait_ms)}, {len(found) or 'none'} {matching}"
+    asked = f"expected {amount}{told} within {format_duration(wait_ms)}, found {len(found) or 'none'}"
     raise look.failure(asked, found)
 
 
@@ -52,9 +51,7 @@ async def expect_none(broker: Broker, topic: str, wanted: Wanted, within: Span |
         if asyncio.get_running_loop().time() >= ends:
             return
         await asyncio.sleep(LOOK_AGAIN_S)
-    raise look.failure(
-        f"no records{wanted.told()} expected for {format_duration(wait_ms)}, {len(found)} are there", found
-    )
+    raise look.failure(f"expected no records{wanted.told()} for {format_duration(wait_ms)}, found {len(found)}", found)
 
 
 class _Look:
@@ -102,10 +99,10 @@ async def expect_committed(
     ends = asyncio.get_running_loop().time() + wait_ms / 1000
     while (now := committed(broker, group, topic, partition)) != offset:
         if asyncio.get_running_loop().time() >= ends:
-            there = "no offset" if now is None else f"offset {now}"
+            there = "none" if now is None else now
             raise ExpectationFailed(
-                f"group {group}: offset {offset} of {topic}-{partition} expected within {format_duration(wait_ms)},"
-                f" {there} is committed\n{_all_committed(broker, group)}"
+                f"group {group}: expected committed offset {offset} of {topic}-{partition} within {format_duration(wait_ms)},"
+                f" found {there}\n{_all_committed(broker, group)}"
             )
         await asyncio.sleep(LOOK_AGAIN_S)
 

@@ -97,9 +97,9 @@ def scope_of(
 ) -> Scope:
     """The scope from a test's arguments; raises ValueError."""
     if partition is not None and topic is None:
-        raise ValueError("a partition is one of a topic: name that, too")
+        raise ValueError("a partition needs its topic: give topic=, too")
     if times is not None and times < 1:
-        raise ValueError(f"times={times}: a fault strikes at least once")
+        raise ValueError(f"times={times}: expected at least 1")
     apis = None
     if api is not None:
         apis = frozenset(map(api_named, [api] if isinstance(api, str | ApiKey) else api))
@@ -110,7 +110,7 @@ def length_ms(span: Span | float) -> int:
     """A duration that is longer than none; raises ValueError."""
     found_ms = span_ms(span)
     if found_ms <= 0:
-        raise ValueError(f"{span!r} is not a time to wait")
+        raise ValueError(f"{span!r}: expected a duration above 0")
     return found_ms
 
 
@@ -122,7 +122,7 @@ def api_named(name: str | ApiKey) -> ApiKey:
     if found is None:
         close = get_close_matches(_plain(name), _BY_NAME, n=1)
         hint = f"; do you mean {API[_BY_NAME[close[0]]].name}?" if close else ""
-        raise ValueError(f"there is no API {name!r} here{hint}")
+        raise ValueError(f"there is no API {name!r}{hint}")
     return found
 
 

@@ -39,7 +39,7 @@ class HttpRequest(NamedTuple):
             return {}
         found = json.loads(self.body)
         if not isinstance(found, dict):
-            raise TypeError("the body has to be a JSON object")
+            raise TypeError("expected a JSON object as the body")
         return found
 
 
@@ -108,10 +108,10 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
         raise ValueError("this is not an HTTP request")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
     if "chunked" in headers.get("transfer-encoding", ""):
-        raise ValueError("a body needs a length (Content-Length)")
+        raise ValueError("a body needs its length (Content-Length)")
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-        raise ValueError(f"Content-Length {length}: 0 to {MAX_BODY_BYTES} are allowed")
+        raise ValueError(f"Content-Length {length}: expected 0 to {MAX_BODY_BYTES}")
     body = await reader.readexactly(int(length))
     target = urlsplit(words[1])
     return HttpRequest(words[0], target.path, dict(parse_qsl(target.query)), headers, body)

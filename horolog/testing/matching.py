@@ -64,7 +64,7 @@ class Wanted(NamedTuple):
         if self.committed and record.transaction not in (None, COMMITTED):
             found.append(f"its transaction is {record.transaction}")
         if not found and self.where is not None and not self.where(record):
-            found.append("`where` refuses it")
+            found.append("`where` is false for it")
         return found
 
     def told(self) -> str:

@@ -48,7 +48,7 @@ def answer(
     """The status and the JSON of a response, whatever was asked."""
     try:
         if not isinstance(body, dict):
-            raise RegistryError(42201, "a JSON object is expected")
+            raise RegistryError(42201, "expected a JSON object")
         for shape, route in _COMPILED.get(method, ()):
             found = shape.fullmatch(path.rstrip("/") or "/")
             if found:

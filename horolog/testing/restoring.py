@@ -47,7 +47,7 @@ def _partitions(broker: Broker, snapshot: Snapshot, name: str) -> Sequence[Parti
     topic = topic_named(broker.cluster, name)
     if topic.partition_count < snapshot.partitions:
         there = counted(topic.partition_count, "partition")
-        raise SnapshotError(f"topic {name} has {there}, the snapshot {snapshot.partitions}")
+        raise SnapshotError(f"topic {name} has {there}, but the snapshot has {snapshot.partitions}")
     found = [topic.find(index) for index in range(snapshot.partitions)]
     return [one for one in found if not isinstance(one, ErrorCode)]
 

@@ -126,7 +126,7 @@ def read_back(text: str) -> bytes | None:
     if text.startswith('"'):
         found = json.loads(text)
         if not isinstance(found, str):
-            raise ValueError("a text in quotation marks is expected")
+            raise ValueError("expected a text in quotation marks")
         return found.encode()
     return text.encode()
 
@@ -135,7 +135,7 @@ def parse(text: str, *, start_ms: int = 0) -> Snapshot:
     """The content of a file; raises SnapshotError."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
     if not lines or lines[0][1] != FIRST_LINE:
-        raise SnapshotError(f"line 1: {FIRST_LINE!r} is expected")
+        raise SnapshotError(f"line 1: expected {FIRST_LINE!r}")
     head, rest = _head(lines[1:])
     records: list[tuple[Seen, int | None]] = []
     block: list[tuple[int, str]] = []
@@ -163,7 +163,8 @@ def _head(lines: Sequence[tuple[int, str]]) -> tuple[dict[str, str], Sequence[tu
     if missing:
         raise SnapshotError(f"the head has no line {min(missing)!r}")
     if not head["partitions"].isdigit() or head["times"] not in TIMES.values():
-        raise SnapshotError("the head's `partitions` is not a number, or its `times` none of those that there are")
+        kinds = ", ".join(TIMES.values())
+        raise SnapshotError(f"the head's `partitions` is not a number, or its `times` is not one of {kinds}")
     return head, rest
 
 
@@ -174,14 +175,14 @@ def _record(block: Sequence[tuple[int, str]], head: dict[str, str], start_ms: in
         raise SnapshotError(f"line {number}: {first!r} does not begin a record, such as [0/7] +1.000s")
     partition, offset, time = int(found[1]), int(found[2]), found[3]
     if partition >= int(head["partitions"]):
-        raise SnapshotError(f"line {number}: there are {head['partitions']} partitions, from 0 on")
+        raise SnapshotError(f"line {number}: the topic has {head['partitions']} partitions, numbered from 0")
     key: bytes | None = None
     value: bytes | None = None
     headers: list[Header] = []
     for number, line in block[1:]:
         field = _FIELD.fullmatch(line)
         if field is None:
-            raise SnapshotError(f"line {number}: {line!r} is not a part of a record")
+            raise SnapshotError(f"line {number}: {line!r} does not belong to a record")
         try:
             if field[1] == "key":
                 key = read_back(field[2])
@@ -201,7 +202,7 @@ def _record(block: Sequence[tuple[int, str]], head: dict[str, str], start_ms: in
 def _name(text: str) -> bytes:
     name = read_back(text)
     if name is None:
-        raise ValueError("a header has a name")
+        raise ValueError("the name of a header is null")
     return name
 
 

@@ -139,7 +139,7 @@ def test_the_command_warns_of_what_retention_keeps_no_longer(run, records):
     ended = run("produce", topic, records(late, late - 1, NOW_MS), "--format", "json")
     assert (ended.code, ended.err.count("warning")) == (0, 1)
     assert f"warning: topic {topic} keeps records for 1w (retention.ms)" in ended.err
-    assert f"one of {format_time(late - 1)} may be deleted" in ended.err, "the oldest of those that came meanwhile"
+    assert f"a record of {format_time(late - 1)} may be deleted" in ended.err, "the oldest of those that came meanwhile"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_the_command_lists_prints_and_copies(horolog, tmp_path):
     assert (again.code, "exists already" in again.err) == (1, True)
     assert len(list((tmp_path / "new").iterdir())) == 2, "all or nothing"
     unknown = horolog("files", "nothing.yml")
-    assert (unknown.code, "there are server.properties" in unknown.err) == (4, True)
+    assert (unknown.code, "the files are server.properties" in unknown.err) == (4, True)
 
 
 USES = """

@@ -120,7 +120,7 @@ def test_who_has_the_token_comes_in(filled, start_console, page, tmp_path):
     page.goto(console.address + "/groups")
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
-    assert "not the token" in page.locator("[role=alert]").inner_text()
+    assert "wrong token" in page.locator("[role=alert]").inner_text()
     page.get_by_label("Token").fill("the token of this test alone")
     page.keyboard.press("Enter")
     page.wait_for_url("**/groups")

@@ -90,5 +90,5 @@ def test_a_store_that_is_none_ends_the_start_in_one_line(tmp_path):
     _, said = broker.process.communicate(timeout=WITHIN_S)
     assert (broker.process.returncode, said.splitlines()[-1]) == (
         2,
-        "horolog: horolog.store: ftp://b/p: s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER is expected",
+        "horolog: horolog.store: ftp://b/p: expected s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER",
     )

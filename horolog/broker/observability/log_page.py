@@ -77,7 +77,7 @@ def _numbers(name: str, text: str, at_most: int, largest: int) -> tuple[int, ...
         raise ValueError(f"{name} takes at most {at_most} numbers")
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) <= _DIGITS_AT_MOST and int(word) <= largest):
-            raise ValueError(f"{name}={word[:30]}: whole numbers up to {largest} are expected, separated by commas")
+            raise ValueError(f"{name}={word[:30]}: expected whole numbers up to {largest}, separated by commas")
     return tuple(map(int, words))
 
 

@@ -92,7 +92,7 @@ def frame(first_ms: int, last_ms: int, bucket_ms: int, zone: tzinfo) -> Timeline
     start = (first_ms + shift) // bucket_ms * bucket_ms - shift
     count = (last_ms - start) // bucket_ms + 1
     if count > MAX_BUCKETS:
-        raise ValueError(f"{count} buckets are too many, {MAX_BUCKETS} is the most")
+        raise ValueError(f"{count} bars are more than the maximum of {MAX_BUCKETS}")
     return Timeline(start, bucket_ms, [0.0] * count)
 
 

@@ -169,9 +169,7 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     kind, name, is_prefix = resource_of(arguments.resource)
     if is_prefix:
-        raise UsageError(
-            f"{arguments.resource!r} is not a single resource", "check takes one resource: give its full name"
-        )
+        raise UsageError(f"{arguments.resource!r} is not a single resource", "give the full name of one resource")
     operation = operation_of(arguments.operation)
     who, _, user = principal_of(arguments.principal).partition(":")
     async with admin_of(arguments) as admin:

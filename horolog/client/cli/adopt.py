@@ -125,7 +125,16 @@ def _given(path: Path) -> "dict[str, Given]":
 def _show(document: dict[str, Any], console: Console) -> None:
     rows = [_row(topic, console) for topic in document["topics"]]
     if rows:
-        headings = ["TOPIC", "PARTITIONS", "BYTES", "LATEST TIME", "POLICY", "KEPT FOR", "SETTINGS FROM", "GOES SOON"]
+        headings = [
+            "TOPIC",
+            "PARTITIONS",
+            "BYTES",
+            "LATEST TIME",
+            "POLICY",
+            "KEPT FOR",
+            "SETTINGS FROM",
+            "EXPIRES SOON",
+        ]
         console.table(headings, rows)
     for topic in document["topics"]:
         _show_topic(topic, console)
@@ -133,12 +142,12 @@ def _show(document: dict[str, Any], console: Console) -> None:
         verb = "would become" if document["dry_run"] else "is now"
         console.print(f"{renaming['folder']} {verb} {renaming['new_name']}: {renaming['reason']}")
     if document["absent"]:
-        console.print(f"not in this folder, and not made: {', '.join(document['absent'])}")
+        console.print(f"without a folder here, and not created: {', '.join(document['absent'])}")
     _show_kraft(document["kraft"], console)
     for note in document["notes"]:
         console.print(note)
     summary = document["summary"]
-    what = "nothing was written" if document["dry_run"] else "the next start knows"
+    what = "nothing was written" if document["dry_run"] else "the folders are ready for the next start"
     console.print(
         f"\n{counted(summary['topics'], 'topic')}, {summary['settings_unknown']} without settings;"
         f" retention would delete {counted(summary['expiring_bytes'], 'byte')} within an hour;"
@@ -152,7 +161,7 @@ def _show_kraft(kraft: dict[str, Any] | None, console: Console) -> None:
     whole = "" if kraft["whole"] else ", not all of which can be read"
     console.print(
         f"KRaft metadata up to offset {kraft['end_offset']}{whole}: {kraft['scram_credentials']} SCRAM credentials and"
-        f" {kraft['acls']} ACLs come into force; {kraft['quotas']} quotas are kept and do not"
+        f" {kraft['acls']} ACLs take effect; {kraft['quotas']} quotas are kept, but do not"
     )
 
 
@@ -166,7 +175,7 @@ def _row(topic: dict[str, Any], console: Console) -> list[str | int | None]:
         topic["size_bytes"],
         None if latest is None else console.show_time(latest),
         force["cleanup.policy"] if known else "unknown",
-        _kept_for(force) if known else "all is kept",
+        _kept_for(force) if known else "nothing expires",
         topic["settings_from"],
         sum(one["size_bytes"] for one in topic["expiring"]) or None,
     ]
@@ -174,7 +183,7 @@ def _row(topic: dict[str, Any], console: Console) -> list[str | int | None]:
 
 def _kept_for(force: dict[str, str]) -> str:
     if "delete" not in force["cleanup.policy"]:
-        return "its latest values" if force["cleanup.policy"] else "ever"
+        return "latest value per key" if force["cleanup.policy"] else "ever"
     time_ms, size_bytes = int(force["retention.ms"]), int(force["retention.bytes"])
     kept = "ever" if time_ms < 0 else str(timedelta(milliseconds=time_ms)).removesuffix(", 0:00:00")
     return kept if size_bytes < 0 else f"{kept}, {size_bytes} bytes"

@@ -61,7 +61,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if console.as_json:
         console.json([_as_json(config) for config in shown])
         return ExitCode.OK
-    headings = ["KEY", "VALUE", "FROM", *(["WHAT IT IS"] if arguments.explain else [])]
+    headings = ["KEY", "VALUE", "FROM", *(["DESCRIPTION"] if arguments.explain else [])]
     console.table(
         headings,
         [
@@ -92,12 +92,12 @@ async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
     if arguments.kind == "topic":
         await partitions_of(admin.client, arguments.name)
     if arguments.kind == "broker" and not (arguments.name.isdigit() or arguments.name == ALL_BROKERS):
-        raise UsageError(f"{arguments.name!r} is not a broker", f"a number, or {ALL_BROKERS!r}, is expected")
+        raise UsageError(f"{arguments.name!r} is not a broker", f"give a number, or {ALL_BROKERS!r}")
     if arguments.kind == "broker" and arguments.name != ALL_BROKERS:
         brokers = (await admin.client.metadata([])).nodes
         if int(arguments.name) not in brokers:
             there = ", ".join(str(number) for number in sorted(brokers))
-            raise NotFoundError(f"there is no broker {arguments.name}", f"there is: {there}")
+            raise NotFoundError(f"there is no broker {arguments.name}", f"the brokers are {there}")
 
 
 def _name(arguments: argparse.Namespace) -> str:

@@ -113,7 +113,7 @@ def check(arguments: argparse.Namespace) -> None:
     """Refuse options that exclude each other."""
     begins = [f"--{name}" for name in ("since", "offset", "tail") if getattr(arguments, name) is not None]
     if len(begins) > 1:
-        raise UsageError(f"{begins[0]} and {begins[1]} both set the start", "give one of them")
+        raise UsageError(f"{begins[0]} and {begins[1]} both set the start", "give only one of them")
     if arguments.group is not None:
         refused = [*begins, *(["--partition"] if arguments.partition else [])]
         if refused:
@@ -122,9 +122,9 @@ def check(arguments: argparse.Namespace) -> None:
                 "`horolog groups reset` moves a group",
             )
     if arguments.merge == "time" and (arguments.group or arguments.offset is not None or arguments.tail is not None):
-        raise UsageError("--merge time cannot be used with --group, --offset or --tail", "leave one of them out")
+        raise UsageError("--merge time cannot be used with --group, --offset or --tail", "leave out one of them")
     if arguments.late and arguments.look_ahead is not None:
-        raise UsageError("--late is --look-ahead all", "give one of them")
+        raise UsageError("--late is the same as --look-ahead all", "give only one of them")
 
 
 def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
@@ -135,7 +135,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
     times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
     if times.until_ms is None and (arguments.late or arguments.look_ahead is not None):
         option = "--late" if arguments.late else "--look-ahead"
-        raise UsageError(f"{option} is about records behind --until", "add --until, or remove it")
+        raise UsageError(f"{option} looks past --until, which is missing", f"add --until, or leave out {option}")
     return Reading(
         since_ms=times.since_ms,
         until_ms=times.until_ms,
@@ -216,7 +216,7 @@ def report(reading: "Reading", console: Console) -> None:
     """Report facts that are not visible in the records."""
     if reading.outside:
         console.note(
-            f"left out {counted(reading.outside, 'record')} whose time is outside the range, although its offset is inside"
+            f"left out {counted(reading.outside, 'record')} with times outside the range, although their offsets are inside"
         )
     if reading.late_ones:
         console.warn(

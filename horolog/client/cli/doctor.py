@@ -210,10 +210,10 @@ def _pins(folder: str, now_ms: int) -> "list[Item]":
 
 def pin_line(one: "Item") -> str:
     """One scan's pins in a sentence."""
-    state = "is over, and the next read sweeps it, or remove the folder" if one["is_over"] else "is being read"
+    state = "has ended (the next read removes it, or remove the folder)" if one["is_over"] else "is in progress"
     return (
         f"pinned: {one['folder']}: {counted(one['files'], 'file')} of a scan of {one['owner'] or 'an unknown user'}, which {state};"
-        f" {one['held_bytes']} bytes are kept by it alone"
+        f" only this scan keeps {one['held_bytes']} bytes"
     )
 
 
@@ -313,7 +313,7 @@ def action_lines(actions: "list[Item]") -> list[str]:
     if len(indexes) == 1:
         lines.append(action_line(indexes[0]))
     elif indexes:
-        lines.append(f"make {len(indexes)} index files anew from their logs")
+        lines.append(f"rebuild {len(indexes)} index files from their logs")
     return lines
 
 
@@ -332,4 +332,5 @@ def action_line(action: "Item") -> str:
             if action["reason"] != "left over"
             else f"remove {name} (left over)"
         )
-    return f"write {name} anew" if kind in {"made anew", "written"} else f"make {name}"
+    verb = {"made anew": "rebuild", "written": "write"}.get(kind, "create")
+    return f"{verb} {name}"

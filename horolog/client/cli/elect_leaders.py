@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.partition is not None and len(arguments.topics) != 1:
-        raise UsageError("--partition is of one topic", "name one topic")
+        raise UsageError("--partition needs a single topic", "name one topic")
     async with admin_of(arguments) as admin:
         places = [
             place for name in arguments.topics for place in await partitions_of(admin.client, name, arguments.partition)

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         chosen = list(named(arguments.names))
     except KeyError as error:
         there = ", ".join(one.name for one in FILES)
-        raise NotFoundError(f"horolog has no file {error.args[0]}", f"there are {there}") from error
+        raise NotFoundError(f"horolog has no file {error.args[0]}", f"the files are {there}") from error
     if arguments.to is not None:
         return _copy({one.name: one.path.read_bytes() for one in chosen}, arguments.to, console)
     if console.as_json:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         for one in chosen:
             console.write_bytes(one.path.read_bytes())
     else:
-        console.table(("NAME", "WHAT IT IS"), [(one.name, one.sentence) for one in chosen])
+        console.table(("NAME", "DESCRIPTION"), [(one.name, one.sentence) for one in chosen])
     return ExitCode.OK
 
 

@@ -128,7 +128,7 @@ def _view_as_json(view: "StreamsView") -> dict[str, Any]:
 
 def _print_streams(view: "StreamsView", console: Console) -> None:
     if not view.is_complete:
-        console.print("The application has no tasks: topics are missing, or their numbers of partitions do not fit.")
+        console.print("The application has no tasks: topics are missing, or their numbers of partitions do not match.")
     console.table(
         ("SUBTOPOLOGY", "READS", "WRITES", "CHANGELOGS", "TASKS"),
         [
@@ -222,7 +222,7 @@ def _show_lag(lags: "list[Lag]", console: Console) -> None:
             "END",
             "RECORDS BEHIND",
             "TIME BEHIND",
-            "NEXT RECORD OF",
+            "NEXT RECORD TIME",
             "READ BY",
         ),
         [
@@ -295,7 +295,8 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
-        raise UsageError("the new position is missing", "give one of --to, --to-offset and --by")
+        fault = "the new position is missing" if not given else "the new position is given more than once"
+        raise UsageError(fault, "give one of --to, --to-offset and --by")
     moment = _moment_to_go_to(arguments, console)
     async with admin_of(arguments) as admin:
         group = await _group_to_reset(admin, arguments)
@@ -328,7 +329,7 @@ def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment
     if since != arguments.to.strip():
         raise UsageError(
             f"--to {arguments.to!r} is a range: a group stores where to continue, not where to stop",
-            f"--to {since!r} goes to its beginning" if since else "give one time",
+            f"use --to {since!r} for its start" if since else "give one time",
         )
     moment = console.time(arguments.to, "--to", ends=True)
     console.note(f"--to is {moment.understood}")
@@ -362,7 +363,7 @@ async def _places(
     from horolog.client.admin.admin_streams_groups import source_topics
 
     if arguments.partition is not None and len(arguments.topic) != 1:
-        raise UsageError("--partition is of one topic", "name it with --topic")
+        raise UsageError("--partition needs a single topic", "name it with --topic")
     topics = arguments.topic
     if not topics:
         known = (await admin.client.metadata()).topics
@@ -409,7 +410,7 @@ def _step(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise UsageError(f"--by {text!r}: a whole number is expected") from error
+        raise UsageError(f"--by {text!r}: expected a whole number") from error
 
 
 def _show_reset(
@@ -435,7 +436,7 @@ def _show_reset(
         console.json(rows)
         return
     console.table(
-        ("TOPIC", "PARTITION", "FROM", "TO", "DIFFERENCE", "RECORD THERE IS OF"),
+        ("TOPIC", "PARTITION", "FROM", "TO", "DIFFERENCE", "RECORD TIME"),
         [
             (
                 row["topic"],
@@ -516,7 +517,7 @@ async def _delete_offsets(arguments: argparse.Namespace, console: Console) -> Ex
             if place.topic == arguments.topic and (wanted is None or place.partition in wanted)
         ]
         if not places:
-            raise NotFoundError(f"group {arguments.group!r} has committed nothing there", SHOWN)
+            raise NotFoundError(f"group {arguments.group!r} has no committed offsets there", SHOWN)
         what = f"deleting {counted(len(places), 'offset')} of {arguments.group} for {arguments.topic}"
         if not await confirmed(arguments, console, what):
             return ExitCode.FAILED

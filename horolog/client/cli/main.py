@@ -102,7 +102,7 @@ def _no_command(words: list[str]) -> NoReturn:
 
         parser.error(f"options come after the command: horolog {join(words[first:] + words[:first])}")
     parser.parse_args(words)
-    parser.error("a command is needed; horolog --help lists them")
+    parser.error("the command is missing; horolog --help lists all commands")
 
 
 def _advice_about(word: str) -> str:

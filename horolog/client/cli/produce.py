@@ -181,7 +181,7 @@ def reader(arguments: argparse.Namespace, times: "Timestamps") -> "Callable[[byt
 def header(text: str) -> tuple[bytes, bytes | None]:
     name, found, value = text.partition("=")
     if not found:
-        raise UsageError(f"--header {text!r}: NAME=VALUE is expected")
+        raise UsageError(f"--header {text!r}: expected NAME=VALUE")
     return name.encode(), value.encode()
 
 

@@ -47,13 +47,17 @@ def parts_of(arguments: argparse.Namespace) -> dict[str, str | None]:
     for kind in QUOTA_KINDS:
         name = getattr(arguments, kind.replace("-", "_"))
         if name is not None and kind in arguments.default:
-            raise UsageError(f"--{kind} and --default {kind} are both given", "leave one of them out")
+            raise UsageError(f"--{kind} and --default {kind} are both given", "give only one of them")
         if name == "":
-            raise UsageError(f"--{kind} is empty", f"--default {kind} is for all that have no quota of their own")
+            raise UsageError(
+                f"--{kind} is empty", f"give a name, or --default {kind} for all without a quota of their own"
+            )
         if name is not None or kind in arguments.default:
             parts[kind] = name
     if "ip" in parts and len(parts) > 1:
-        raise UsageError("a quota of an address has no other part", "leave out --user and --client-id")
+        raise UsageError(
+            "the quota of an address cannot be limited to a user or a client id", "leave out --user and --client-id"
+        )
     return parts
 
 

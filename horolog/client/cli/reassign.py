@@ -44,7 +44,7 @@ def brokers(text: str) -> list[int]:
     """For `type=`: `1,2,5` as broker numbers, each once."""
     found = partitions(text)
     if len(found) != len(text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r}: broker numbers such as 1,2 are expected, each once")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected broker numbers such as 1,2, each once")
     return found
 
 
@@ -82,7 +82,7 @@ async def _move(arguments: argparse.Namespace, console: Console) -> ExitCode:
         unknown = [node for node in arguments.to if node not in view.nodes]
         if unknown:
             there = ", ".join(map(str, sorted(view.nodes)))
-            raise NotFoundError(f"there is no broker {unknown[0]}", f"there is: {there}")
+            raise NotFoundError(f"there is no broker {unknown[0]}", f"the brokers are {there}")
         known = view.topics[arguments.topic].partitions
         moves = planned(
             {place: list(known[place.partition].replicas) for place in places}, arguments.to, spread=arguments.spread

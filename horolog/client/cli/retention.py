@@ -57,7 +57,7 @@ def changes_of(texts: list[str] | None) -> dict[str, str]:
     found = settings_of(texts)
     for key in found:
         if key not in CHANGEABLE:
-            raise UsageError(f"--with {key}: no setting about retention", f"one of {', '.join(CHANGEABLE)} is expected")
+            raise UsageError(f"--with {key}: not a setting of retention", f"give one of {', '.join(CHANGEABLE)}")
     return found
 
 
@@ -75,7 +75,7 @@ async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: 
             segments = await look_at_segments(admin, topic, http, partitions=[one.partition for one in places])
         except NoSegments as error:
             segments = None
-            console.note(f"bounds only: {error}")
+            console.note(f"times are estimates: {error}")
         try:
             facts = await look(admin, places, console.now_ms(), changes, segments)
         except ValueError as error:
@@ -122,7 +122,7 @@ def show(facts: "TopicFacts", changes: dict[str, str], console: Console) -> Exit
         return ExitCode.OK
     console.print(f"{facts.topic}: {sentence_of(facts)}")
     console.table(
-        ("PARTITION", "RECORDS", "BYTES", "OLDEST", "LARGEST TIME", "NEXT TO GO", "WHEN"),
+        ("PARTITION", "RECORDS", "BYTES", "OLDEST", "LARGEST TIME", "DELETED NEXT", "WHEN"),
         [_row(each, console) for each in facts.partitions],
     )
     for text, names in _grouped([(each.partition, line) for each in facts.partitions for line in each.held_by]):
@@ -141,7 +141,7 @@ def sentence_of(facts: "TopicFacts") -> str:
     rules = facts.rules
     if not rules.deletes:
         return "compacted: no record is deleted by age or size"
-    age = f"{format_duration(rules.retention_ms)} (retention.ms)" if rules.retention_ms >= 0 else "for ever"
+    age = f"{format_duration(rules.retention_ms)} (retention.ms)" if rules.retention_ms >= 0 else "forever"
     size = (
         f", at most {rules.retention_bytes} bytes a partition (retention.bytes)" if rules.retention_bytes >= 0 else ""
     )
@@ -208,7 +208,7 @@ def _show_other(facts: "TopicFacts", changes: dict[str, str], console: Console) 
     )
     if any(each.left is not None and not each.left.exact for each in facts.partitions):
         console.print(
-            "whole segments go, so up to one segment more may stay in each partition; bytes are by their share"
+            "whole segments are deleted, so each partition may keep up to one segment more; the bytes are estimates"
         )
 
 

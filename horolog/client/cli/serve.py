@@ -46,7 +46,7 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
     address = bootstrap(arguments, environ)
     if not is_loopback(arguments.console.rpartition(":")[0].strip("[]")):
         raise UsageError(
-            f"--console {arguments.console}: others than this machine reach it, and it would speak without TLS",
+            f"--console {arguments.console}: other machines can reach this address, and the console would have no TLS",
             "use `horolog console --tls-cert FILE --tls-key FILE`",
         )
     words = [sys.executable, "-m", "horolog", "console", "-b", address, "--listen", arguments.console, "--with-parent"]

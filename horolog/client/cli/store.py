@@ -48,7 +48,7 @@ def price(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of dollars")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in dollars")
     return found
 
 
@@ -250,7 +250,7 @@ def _restore(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _print_policy(store: BucketStore, console: Console) -> ExitCode:
     if store.place.root.partition("://")[0] != "s3":
-        raise UsageError(f"{store.place.url}: a policy of this form is for s3://BUCKET/PREFIX")
+        raise UsageError(f"{store.place.url}: the policy is in Amazon's format, for s3://BUCKET/PREFIX")
     console.json(policy_of(store.place.bucket, store.place.folder))
     return ExitCode.OK
 
@@ -319,7 +319,7 @@ def _show_month(month: MonthForecast, console: Console) -> None:
         ("requests that read the journal", month.reads, None),
         ("all requests", month.writes + month.reads, f"{month.requests_dollars:.2f}"),
         ("storage of the bytes above", None, f"{month.storage_dollars:.2f}"),
-        ("of it, kept for restores", None, f"{month.history_dollars:.2f}"),
+        ("kept for restores, included", None, f"{month.history_dollars:.2f}"),
     ]
     console.table(("in 30 days", "requests", "dollars"), rows)
 

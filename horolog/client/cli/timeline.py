@@ -247,7 +247,7 @@ def _show_facts(document: dict[str, Any], console: Console) -> None:
     for one in document["disorder"][:DISORDER_SHOWN]:
         behind = format_duration(one["behind_ms"])
         console.print(
-            f"disorder: {one['partition']}: from offset {one['offset']} on times go back by {behind}, to {console.show_time(one['timestamp'])}"
+            f"disorder: {one['partition']}: from offset {one['offset']} on, times go back by {behind}, to {console.show_time(one['timestamp'])}"
         )
     if len(document["disorder"]) > DISORDER_SHOWN:
         console.print(
@@ -256,7 +256,7 @@ def _show_facts(document: dict[str, Any], console: Console) -> None:
     for one in document["partitions"]:
         if one.get("records_behind_latest"):
             console.print(
-                f"disorder: {one['partition']}: {counted(one['records_behind_latest'], 'record')} after the latest of their segment: late, or with the same time"
+                f"disorder: {one['partition']}: {counted(one['records_behind_latest'], 'record')} after the latest one of their segment: late, or with the same time"
             )
         if one.get("records_untold"):
             console.print(

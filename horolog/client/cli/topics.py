@@ -28,8 +28,8 @@ DAYS = 7
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 UNKNOWN_KEY = "horolog.settings.unknown"
 UNKNOWN = (
-    "settings unknown: found without them, nothing is deleted or compacted until retention.ms, retention.bytes or cleanup.policy"
-    f" is set, or {UNKNOWN_KEY}=false"
+    "settings unknown: the topic was found without settings. Nothing is deleted or compacted until you set retention.ms,"
+    f" retention.bytes, cleanup.policy or {UNKNOWN_KEY}=false"
 )
 
 
@@ -214,7 +214,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         if topic["days"]:
             console.table(("DAY", "RECORDS", "BYTES"), [_day_row(each, console) for each in topic["days"]])
             if topic["bytes_by_day"] != "exact":
-                console.note(f"bytes by day are estimated by the mean record: {topic['bytes_by_day']}")
+                console.note(f"bytes by day are estimates, from the mean size of a record: {topic['bytes_by_day']}")
     return ExitCode.OK
 
 

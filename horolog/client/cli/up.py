@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.commands.online.actions import assignments
 
     if arguments.no_console and arguments.console_port is not None:
-        raise UsageError("--console-port and --no-console are both given", "leave one of them out")
+        raise UsageError("--console-port and --no-console are both given", "give only one of them")
     if arguments.console_port and not pages.free(arguments.console_port):
         fault = f"cannot listen on {pages.HOST}:{arguments.console_port}: address already in use"
         raise CommandError(fault, "--console-port N chooses another port, --console-port 0 any free one")

@@ -57,9 +57,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Add a user, or change the password of an existing one."""
     if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
-        raise UsageError(f"--iterations {arguments.iterations}: {LEAST_ITERATIONS} to {MOST_ITERATIONS} are allowed")
+        raise UsageError(f"--iterations {arguments.iterations}: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
     if not arguments.name:
-        raise UsageError("a user has a name")
+        raise UsageError("the name of the user is empty")
     password = _password(arguments, console)
     from horolog.broker.security.sasl import scram_keys
 
@@ -94,9 +94,9 @@ def _password(arguments: argparse.Namespace, console: Console) -> str:
     else:
         password = _asked(arguments.name, console)
     if not password:
-        raise UsageError("a password has one character at least")
+        raise UsageError("the password is empty")
     if len(password.encode()) > MOST_PASSWORD_BYTES:
-        raise UsageError(f"a password has {MOST_PASSWORD_BYTES} bytes at most")
+        raise UsageError(f"the password is longer than {MOST_PASSWORD_BYTES} bytes")
     return password
 
 

@@ -75,7 +75,7 @@ class Consumer(Lookups):
             )
             self._session = GroupSession(self.client, group, self._positions, membership, auto_commit_ms=auto_commit_ms)
         elif auto_commit_ms is not None:
-            raise ValueError("auto_commit_ms: commits need a group")
+            raise ValueError("auto_commit_ms needs a group")
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,7 +121,7 @@ class Consumer(Lookups):
         """
         chosen = [topics] if isinstance(topics, str) else list(topics)
         if bool(chosen) == (pattern is not None):
-            raise ValueError("either topics or a pattern is expected")
+            raise ValueError("expected either topics or a pattern")
         session = self._need_group()
         if not session.active:
             self._positions.assign(())
@@ -130,7 +130,7 @@ class Consumer(Lookups):
 
     def _need_group(self) -> GroupSession:
         if self._session is None:
-            raise ValueError("the consumer was made without a group")
+            raise ValueError("the consumer has no group: give it one with group=")
         return self._session
 
     @property
@@ -184,7 +184,7 @@ class Consumer(Lookups):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue reading at this offset."""
         if offset < 0:
-            raise ValueError(f"offset {offset}: offsets are not negative")
+            raise ValueError(f"offset {offset} is negative")
         self._positions.get(partition).seek(offset)
         self._fetcher.wake()
 

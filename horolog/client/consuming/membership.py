@@ -56,7 +56,7 @@ class Membership:
     ) -> None:
         unknown = [name for name in strategies if name not in STRATEGIES]
         if unknown or not strategies:
-            raise ValueError(f"strategies {list(strategies)}: some of {', '.join(STRATEGIES)} are expected")
+            raise ValueError(f"strategies {list(strategies)}: expected some of {', '.join(STRATEGIES)}")
         self.state = MemberState()
         self.instance_id = instance_id
         self.is_cooperative = all(name == COOPERATIVE for name in strategies)

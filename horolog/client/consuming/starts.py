@@ -20,7 +20,7 @@ class Starts:
 
     def __init__(self, client: "Client", group: str | None, start: str | int, isolation: int) -> None:
         if isinstance(start, str) and start not in {*STARTS, "none"}:
-            raise ValueError(f"start {start!r}: earliest, latest, none or milliseconds are expected")
+            raise ValueError(f"start {start!r}: expected earliest, latest, none or milliseconds")
         self._client = client
         self._group = group
         self._start = start
@@ -40,7 +40,9 @@ class Starts:
 
     async def _begin(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         if self._start == "none":
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"no position in {', '.join(map(str, partitions))}")
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"there is no offset to start at in {', '.join(map(str, partitions))}"
+            )
         if isinstance(self._start, str):
             time = STARTS[self._start]
             return await ends(self._client, dict.fromkeys(partitions, time), self._isolation)

@@ -20,7 +20,7 @@ MOST_EMPTY_ITEMS = 10_000
 LONGEST_DECIMAL = 1000
 SINGLE_OBJECT = b"\xc3\x01"
 """Precedes a fingerprint of eight bytes, in the single-object encoding."""
-_TOO_EARLY = "no Avro of this schema: it ends too early"
+_TOO_EARLY = "not Avro of this schema: it ends too early"
 _FLOAT = Struct("<f")
 _DOUBLE = Struct("<d")
 _DURATION = Struct("<III")
@@ -50,7 +50,7 @@ class AvroSchema:
         except RecursionError as error:
             raise DecodingError(f"the Avro nests deeper than {DEEPEST}") from error
         if end != len(data):
-            raise DecodingError(f"no Avro of this schema: {len(data) - end} bytes are left over")
+            raise DecodingError(f"not Avro of this schema: {len(data) - end} bytes are left over")
         if self._compiling.is_recursive and deeper_than(value, DEEPEST):
             raise DecodingError(f"the Avro nests deeper than {DEEPEST}")
         return value
@@ -86,7 +86,7 @@ def _null(_: bytes, at: int) -> tuple[Any, int]:
 
 def _boolean(data: bytes, at: int) -> tuple[Any, int]:
     if data[at] > 1:
-        raise DecodingError("no Avro of this schema: a boolean is neither 0 nor 1")
+        raise DecodingError("not Avro of this schema: a boolean is neither 0 nor 1")
     return data[at] == 1, at + 1
 
 
@@ -105,7 +105,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
             return (number >> 1) ^ -(number & 1), at
         shift += 7
         if shift > 63:
-            raise DecodingError("no Avro of this schema: a number has more than ten bytes")
+            raise DecodingError("not Avro of this schema: a number has more than ten bytes")
 
 
 def _float(data: bytes, at: int) -> tuple[Any, int]:
@@ -123,7 +123,7 @@ def _double(data: bytes, at: int) -> tuple[Any, int]:
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
     size, at = _long(data, at)
     if size < 0:
-        raise DecodingError("no Avro of this schema: a length is negative")
+        raise DecodingError("not Avro of this schema: a length is negative")
     end = at + size
     if end > len(data):
         raise IndexError
@@ -135,7 +135,7 @@ def _string(data: bytes, at: int) -> tuple[Any, int]:
     try:
         return found.decode(), at
     except UnicodeDecodeError as error:
-        raise DecodingError("no Avro of this schema: a string is not UTF-8") from error
+        raise DecodingError("not Avro of this schema: a string is not UTF-8") from error
 
 
 _PRIMITIVES: dict[str, Read] = {
@@ -221,7 +221,7 @@ class _Compiling:
 
     def _name(self, name: Any, space: str) -> Read:
         if not isinstance(name, str):
-            raise DecodingError(f"the schema has {str(name)[:40]!r} where a type is expected")
+            raise DecodingError(f"expected a type in the schema, found {str(name)[:40]!r}")
         if name in _PRIMITIVES:
             return _PRIMITIVES[name]
         full = _full(name, space)
@@ -296,7 +296,7 @@ class _Compiling:
         def read(data: bytes, at: int) -> tuple[Any, int]:
             number, at = _long(data, at)
             if not 0 <= number < len(symbols):
-                raise DecodingError(f"no Avro of this schema: the enum {full} has no symbol {number}")
+                raise DecodingError(f"not Avro of this schema: the enum {full} has no symbol {number}")
             return symbols[number], at
 
         self.named[full] = read
@@ -323,7 +323,7 @@ class _Compiling:
         def read(data: bytes, at: int) -> tuple[Any, int]:
             number, at = _long(data, at)
             if not 0 <= number < len(readers):
-                raise DecodingError(f"no Avro of this schema: a union has no branch {number}")
+                raise DecodingError(f"not Avro of this schema: a union has no branch {number}")
             if not tagged:
                 return readers[number](data, at)
             value, at = readers[number](data, at)

@@ -101,7 +101,7 @@ class Decoder:
         if file is not None:
             local = _local_schema(Path(file), message, wanted)
             if wanted not in {"auto", local.format}:
-                raise DecodingError(f"{file} is a schema of {local.format}, and the {name}'s format is {wanted}")
+                raise DecodingError(f"{file} is a schema of {local.format}, but the {name}'s format is {wanted}")
             return local
         if message is not None:
             raise DecodingError(f"a message is given for the {name}, but no schema file")
@@ -142,7 +142,7 @@ class Decoder:
         if wanted == "msgpack" or not framed:
             if wanted in {"avro", "protobuf"}:
                 raise DecodingError(
-                    f"no {wanted} of a registry: it does not begin with a zero byte and the id of a schema"
+                    f"not {wanted} of a registry: it does not begin with a zero byte and the id of a schema"
                 )
             return None
         number = int.from_bytes(data[1:HEADER], "big")
@@ -151,9 +151,9 @@ class Decoder:
         schema = await self.registry.schema(number)
         kind = _KINDS.get(schema.kind)
         if kind is None:
-            raise DecodingError(f"schema {number} is of the type {schema.kind}, which is not known here")
+            raise DecodingError(f"schema {number} has the type {schema.kind}, which is not supported")
         if wanted not in {"auto", kind}:
-            raise DecodingError(f"schema {number} is of the type {schema.kind}, and the format is {wanted}")
+            raise DecodingError(f"schema {number} has the type {schema.kind}, but the format is {wanted}")
         value, name = self._read_by(schema, data)
         return Part(value, kind, f"{name} ({number})" if name else str(number))
 
@@ -217,7 +217,7 @@ def _without_registry(data: bytes, wanted: str, number: int) -> Part:
     except DecodingError as error:
         if wanted == "json":
             raise
-        raise DecodingError(f"it seems to be of schema {number} of a registry, and no registry is named") from error
+        raise DecodingError(f"it seems to have schema {number} of a registry, but no registry is given") from error
 
 
 def _by_file(data: bytes, local: _LocalSchema, *, framed: bool) -> Part:
@@ -292,7 +292,7 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
     try:
         return _of_message(ProtobufSchema.of_descriptors(data, str(path)), message)
     except DecodingError as error:
-        raise DecodingError(f"{path} is read as a set of descriptors of Protobuf: {error}") from error
+        raise DecodingError(f"{path} cannot be read as a Protobuf descriptor set: {error}") from error
 
 
 def schema_bytes(path: Path) -> bytes:

@@ -26,13 +26,13 @@ def read(data: bytes, *, exact: bool = False) -> Any:
     try:
         value = (_EXACT if exact else _DECODER).decode(text)
     except JSONDecodeError as error:
-        raise DecodingError(f"no JSON: {error.msg} at character {error.pos + 1}") from error
+        raise DecodingError(f"not JSON: {error.msg} at character {error.pos + 1}") from error
     except RecursionError as error:
         raise DecodingError(f"the JSON nests deeper than {DEEPEST}") from error
     except ValueError as error:
         if isinstance(error, DecodingError):
             raise
-        raise DecodingError("the JSON has a number with more digits than are read") from error
+        raise DecodingError("the JSON has a number with too many digits") from error
     if text.count("[") + text.count("{") > DEEPEST and deeper_than(value, DEEPEST):
         raise DecodingError(f"the JSON nests deeper than {DEEPEST}")
     return value

@@ -47,7 +47,7 @@ def read(data: bytes) -> Any:
     source = _Source(data)
     value = source.value(0)
     if source.position != len(data):
-        raise DecodingError(f"no MessagePack: {len(data) - source.position} bytes are left over")
+        raise DecodingError(f"not MessagePack: {len(data) - source.position} bytes are left over")
     return value
 
 
@@ -59,7 +59,7 @@ class _Source:
     def take(self, size: int) -> bytes:
         end = self.position + size
         if end > len(self.data):
-            raise DecodingError("no MessagePack: it ends too early")
+            raise DecodingError("not MessagePack: it ends too early")
         taken = self.data[self.position : end]
         self.position = end
         return taken
@@ -82,7 +82,7 @@ class _Source:
         if 0xD4 <= first <= 0xD8:
             return self._extension(1 << (first - 0xD4))
         if first not in _LENGTH_BYTES:
-            raise DecodingError("no MessagePack: it has the byte c1, which means nothing")
+            raise DecodingError("not MessagePack: it has the byte c1, which is never used")
         length = int.from_bytes(self.take(_LENGTH_BYTES[first]), "big")
         return self._long(first, length, depth)
 

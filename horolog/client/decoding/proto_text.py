@@ -55,7 +55,7 @@ class _Source:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise DecodingError(f"{name}:{self.line(at)}: {text[at : at + 10]!r} is not a part of a .proto file")
+                raise DecodingError(f"{name}:{self.line(at)}: unexpected {text[at : at + 10]!r}")
             if match.lastgroup is not None:
                 self.tokens.append((match[0], at))
             at = match.end()
@@ -71,8 +71,8 @@ class _Source:
 
     def error(self, expected: str) -> DecodingError:
         at = self.tokens[self.position][1] if self.position < len(self.tokens) else len(self.text)
-        found = f"found {self.next!r}" if self.next else "it ends"
-        return DecodingError(f"{self.name}:{self.line(at)}: {expected} is expected, but {found}")
+        found = f", found {self.next!r}" if self.next else ", but the text ends"
+        return DecodingError(f"{self.name}:{self.line(at)}: expected {expected}{found}")
 
     def advance(self) -> str:
         token = self.next

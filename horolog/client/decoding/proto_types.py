@@ -148,7 +148,7 @@ class Types:
             return close[0]
         names = ", ".join(sorted(each.name for each in close or known if not each.name.startswith("google."))[:10])
         what = f"has more than one message {name}" if close else f"has no message {name}"
-        raise DecodingError(f"{self.file} {what}: {names} are there" if names else f"{self.file} {what}")
+        raise DecodingError(f"{self.file} {what}; it has {names}" if names else f"{self.file} {what}")
 
     def only(self) -> Message:
         """The message of a file that has just one."""
@@ -168,7 +168,7 @@ class Types:
             found = level[index]
             level = found.nested
         if found is None:
-            raise DecodingError(f"{self.file}: a place without numbers is none")
+            raise DecodingError(f"{self.file}: the position of the message is empty")
         return found
 
 

@@ -37,7 +37,7 @@ _WIRE: Final = {
     **dict.fromkeys(("string", "bytes", "message"), _SIZED),
     "group": _GROUP,
 }
-_TOO_EARLY: Final = "no Protobuf: it ends too early"
+_TOO_EARLY: Final = "not Protobuf: it ends too early"
 
 
 class ProtobufSchema:
@@ -132,7 +132,7 @@ def message_path(data: bytes, at: int) -> tuple[list[int], int]:
         if count == 0:
             return [0], at
         if not 0 < count <= DEEPEST:
-            raise DecodingError("the place of the message in its schema makes no sense")
+            raise DecodingError("the position of the message in its schema is not valid")
         path = []
         for _ in range(count):
             index, at = _varint(data, at)
@@ -160,7 +160,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return number & 0xFFFFFFFFFFFFFFFF, at
         shift += 7
         if shift > 63:
-            raise DecodingError("no Protobuf: a number has more than ten bytes")
+            raise DecodingError("not Protobuf: a number has more than ten bytes")
 
 
 def _int64(number: int) -> int:
@@ -202,10 +202,10 @@ class _Reader:
                 tag, at = _varint(data, at)
                 number, wire = tag >> 3, tag & 7
                 if number == 0:
-                    raise DecodingError("no Protobuf: a field has the number 0")
+                    raise DecodingError("not Protobuf: a field has the number 0")
                 if wire == _GROUP_END:
                     if number != group:
-                        raise DecodingError("no Protobuf: a group ends that has not begun")
+                        raise DecodingError("not Protobuf: a group ends that has not begun")
                     return self._finished(message, found, unknown), at
                 field = fields.get(number)
                 at = (

@@ -105,7 +105,7 @@ class Registry:
         given = schema.get("references")
         for one in given if isinstance(given, list) else ():
             if not isinstance(one, dict) or not {"name", "subject", "version"} <= one.keys():
-                raise DecodingError(f"the registry {self.access.name} has a schema with a reference that names nothing")
+                raise DecodingError(f"the registry {self.access.name} has a schema with an incomplete reference")
             name = str(one["name"])
             if name in begun:
                 continue

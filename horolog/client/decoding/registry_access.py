@@ -32,14 +32,14 @@ class RegistryAccess:
     def __post_init__(self) -> None:
         if self.scheme not in {"http", "https"} or not self.host:
             raise RegistryUrlError(
-                "the address of a registry is http://HOST:PORT or https://HOST:PORT, perhaps with a path"
+                "expected http://HOST:PORT or https://HOST:PORT as the address of a registry, with or without a path"
             )
         if self.user_info is not None and self.token is not None:
             raise RegistryUrlError("a registry takes either a user and a password, or a token; both are given")
         if self.user_info is not None and ":" not in self.user_info:
-            raise RegistryUrlError(f"{USER_INFO[0]} is USER:PASSWORD")
+            raise RegistryUrlError(f"{USER_INFO[0]}: expected USER:PASSWORD")
         if any(ord(one) < 32 for one in f"{self.url}{self.user_info}{self.token}"):
-            raise RegistryUrlError("the address of a registry and its credentials have no control characters")
+            raise RegistryUrlError("the address or the credentials of a registry contain control characters")
 
     @classmethod
     def of(

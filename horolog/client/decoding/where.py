@@ -113,7 +113,7 @@ def compile_where(text: str, now_ms: int, zone: tzinfo) -> Where:
     source = _Source(text, now_ms, zone)
     test = source.expression()
     if source.token.kind != "end":
-        raise source.error("`and`, `or` or the end is expected")
+        raise source.error("expected `and`, `or` or the end")
     return Where(text, source.needs_decoding, test)
 
 
@@ -158,10 +158,10 @@ class _Source:
 
     def error(self, sentence: str, token: _Token | None = None) -> WhereError:
         at = token or self.token
-        found = "it ends" if at.kind == "end" else f"found {at.text!r}"
+        found = "but the text ends" if at.kind == "end" else f"found {at.text!r}"
         if at.kind == "unknown" and at.text[:1] in "'\"":
-            found += ", a text without its end"
-        return WhereError(f"at {at.began + 1}: {sentence}, but {found}; {EXAMPLE} is an example")
+            found += ", a text without a closing quote"
+        return WhereError(f"at {at.began + 1}: {sentence}, {found}; example: {EXAMPLE}")
 
     def advance(self) -> _Token:
         passed = self.token
@@ -189,14 +189,14 @@ class _Source:
     def one(self) -> Test:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.error(f"at most {DEEPEST} levels of ( ) and not are expected")
+            raise self.error(f"expected at most {DEEPEST} levels of ( ) and not")
         try:
             if self.take("not"):
                 return _not(self.one())
             if self.take("("):
                 test = self.expression()
                 if not self.take(")"):
-                    raise self.error(") is expected")
+                    raise self.error("expected )")
                 return test
             if self.take("exists"):
                 get = self.path().get
@@ -218,9 +218,9 @@ class _Source:
         if self.take("in"):
             return self.contained(left, negated=negated)
         if negated:
-            raise self.error("`in` is expected")
+            raise self.error("expected `in`")
         if not left.root:
-            raise self.error("=, !=, <, <=, >, >=, ~ or `in` is expected")
+            raise self.error("expected =, !=, <, <=, >, >=, ~ or `in`")
         return lambda record, decoded: left.get(record, decoded) is True
 
     def operand(self) -> _Operand:
@@ -238,7 +238,7 @@ class _Source:
         elif token.text in {"true", "false", "null"}:
             value = {"true": True, "false": False, "null": None}[token.text]
         else:
-            raise self.error("a path such as value.id, a text in quotes, a number, true, false or null is expected")
+            raise self.error("expected a path such as value.id, a text in quotes, a number, true, false or null")
         self.advance()
         return _Operand(lambda _, __: value, "", value)
 
@@ -247,7 +247,7 @@ class _Source:
             if match[1] is not None:
                 return chr(int(match[1], 16))
             if match[2] not in _ESCAPES:
-                raise self.error(f"\\{match[2]} means nothing in a text; \\' \\\" \\\\ \\n \\t \\r \\uNNNN do", token)
+                raise self.error("expected \\' \\\" \\\\ \\n \\t \\r or \\uNNNN as an escape", token)
             return _ESCAPES[match[2]]
 
         return _ESCAPE.sub(meant, token.text[1:-1])
@@ -255,14 +255,14 @@ class _Source:
     def path(self) -> _Operand:
         token = self.token
         if token.kind != "name" or token.text not in ROOTS:
-            advice = " (texts stand in quotes)" if token.kind == "name" and token.text not in KEYWORDS else ""
-            raise self.error(f"a path that begins with {', '.join(ROOTS[:-1])} or {ROOTS[-1]} is expected{advice}")
+            advice = " (put text in quotes)" if token.kind == "name" and token.text not in KEYWORDS else ""
+            raise self.error(f"expected a path that begins with {', '.join(ROOTS[:-1])} or {ROOTS[-1]}{advice}")
         root = self.advance().text
         steps: list[str | int] = []
         while self.token.kind == "sign" and self.token.text in {".", "["}:
             steps.append(self.step())
         if steps and root not in {"key", "value", "headers"}:
-            raise self.error(f"{root} has no fields: a comparison is expected", token)
+            raise self.error(f"{root} has no fields: expected a comparison", token)
         self.needs_decoding = self.needs_decoding or root in {"key", "value"}
         return _Operand(_getter(root, steps), root)
 
@@ -271,7 +271,7 @@ class _Source:
         if sign.text == ".":
             name = _NAME.match(self.text, sign.ended)
             if name is None:
-                raise self.error("the name of a field is expected")
+                raise self.error("expected the name of a field")
             self.token = self.token_at(name.end())
             return name[0]
         index = _INDEX.match(self.text, sign.ended)
@@ -282,15 +282,15 @@ class _Source:
         elif self.token.kind == "text":
             step = self.unescaped(self.advance())
         else:
-            raise self.error("a whole number or a name in quotes is expected")
+            raise self.error("expected a whole number or a name in quotes")
         if not self.take("]"):
-            raise self.error("] is expected")
+            raise self.error("expected ]")
         return step
 
     def pattern(self) -> Callable[[str], bool]:
         token = self.token
         if token.kind != "text":
-            raise self.error("a regular expression in quotes is expected")
+            raise self.error("expected a regular expression in quotes")
         # A backslash is the pattern's own here: '\d+' needs no second one.
         text = re.sub(r"\\(['\"])", r"\1", token.text[1:-1])
         self.advance()
@@ -303,13 +303,13 @@ class _Source:
         closing = {"(": ")", "[": "]"}.get(self.take("(", "[") or "")
         if closing is None:
             if self.token.kind != "name":
-                raise self.error("a list such as ('a', 'b') or a path is expected")
+                raise self.error("expected a list such as ('a', 'b') or a path")
             return _inside(left.get, self.path().get, wanted=not negated)
         items = [self.literal()]
         while self.take(","):
             items.append(self.literal())
         if not self.take(closing):
-            raise self.error(f", or {closing} is expected")
+            raise self.error(f"expected , or {closing}")
         return _among(left.get, [self.timed(item, left).get for item in items], wanted=not negated)
 
     def timed(self, operand: _Operand, other: _Operand) -> _Operand:

@@ -53,7 +53,7 @@ class AvroWriter:
         try:
             self._write(value, out)
         except RecursionError as error:
-            raise EncodingError("the value nests too deep") from error
+            raise EncodingError("the value nests too deeply") from error
         return bytes(out)
 
 

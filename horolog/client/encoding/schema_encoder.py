@@ -19,7 +19,7 @@ def schema_of_file(path: str | Path) -> RegisteredSchema:
     """The Avro schema of a file. Raises DecodingError."""
     file = Path(path)
     if file.suffix in (".proto", ".desc", ".pb", ".fds"):
-        raise DecodingError(f"{file}: records are encoded as Avro alone, not as Protobuf")
+        raise DecodingError(f"{file}: records can be encoded as Avro, but not as Protobuf")
     return RegisteredSchema(NO_ID, AVRO, schema_text(file, schema_bytes(file)))
 
 
@@ -28,7 +28,9 @@ class SchemaEncoder:
 
     def __init__(self, schema: RegisteredSchema) -> None:
         if schema.kind not in (AVRO, JSON):
-            raise DecodingError(f"schema {schema.id} is of the type {schema.kind}; records are encoded as Avro or JSON")
+            raise DecodingError(
+                f"schema {schema.id} has the type {schema.kind}; records can be encoded only as Avro or JSON"
+            )
         self.schema = schema
         self._avro = AvroWriter(schema.text, schema.references) if schema.kind == AVRO else None
         self._header = b"" if schema.id == NO_ID else bytes([MAGIC]) + schema.id.to_bytes(4, "big")

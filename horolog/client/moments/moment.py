@@ -85,7 +85,7 @@ class Report:
         if quiet:
             late = format_duration(self.look_ahead.late_ms or 0)
             found.append(
-                f"{counted(_unread(quiet), 'unread offset')} behind the range may hold records of it that came more than {late} late"
+                f"{counted(_unread(quiet), 'unread offset')} after the range may hold records of the range that came more than {late} late"
             )
         if self.without_time:
             found.append(f"left out {counted(self.without_time, 'record')} without a time")
@@ -98,8 +98,8 @@ class Report:
         passed_over = [one for one in self.open if one.ended == Ended.PASSED_OVER]
         if passed_over:
             found.append(
-                f"passed over {counted(_unread(passed_over), 'offset')} of {_names(passed_over)} without a look-ahead: a record"
-                " with a later time hides them from lookups, and times there seem to lie before the range"
+                f"skipped {counted(_unread(passed_over), 'offset')} of {_names(passed_over)} without a look-ahead: a record"
+                " with a later time hides them from lookups, and their times seem to be before the range"
             )
         if used_up:
             unread, names = _unread(used_up), _names(used_up)

@@ -43,8 +43,8 @@ class Expired(NamedTuple):
             as_meant = show_time(to_ms(self.timestamp_ms, unit))
             hint = f"; {self.timestamp_ms} looks like {UNIT_NAMES[unit]}, which would be {as_meant}"
         return (
-            f"topic {self.topic} keeps records for {format_duration(self.kept_ms)} (retention.ms), which is back to"
-            f" {show_time(self.edge_ms)}: one of {show_time(self.timestamp_ms)} may be deleted as soon as it is written{hint}"
+            f"topic {self.topic} keeps records for {format_duration(self.kept_ms)} (retention.ms), back to"
+            f" {show_time(self.edge_ms)}: a record of {show_time(self.timestamp_ms)} may be deleted as soon as it is written{hint}"
         )
 
 

@@ -51,9 +51,9 @@ class Producer:
         **client_options: Any,
     ) -> None:
         if acks not in ACKS:
-            raise ValueError(f"acks {acks!r}: 'all', 1 or 0 is expected")
+            raise ValueError(f"acks {acks!r}: expected 'all', 1 or 0")
         if compression is not None and compression not in CODEC_NAMES:
-            raise ValueError(f"compression {compression!r}: one of {', '.join(CODEC_NAMES)} is expected")
+            raise ValueError(f"compression {compression!r}: expected one of {', '.join(CODEC_NAMES)}")
         self._owns_client = not isinstance(bootstrap, Client)
         self.client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
         self._delivery_timeout_ms = delivery_timeout_ms
@@ -201,7 +201,7 @@ class Producer:
 
     def _need_transactions(self) -> Transactions:
         if self._transactions is None:
-            raise ValueError("the producer was made without a transactional_id")
+            raise ValueError("the producer has no transactional_id: give it one with transactional_id=")
         return self._transactions
 
     async def _abort(self, transactions: Transactions) -> None:

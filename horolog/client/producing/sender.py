@@ -289,7 +289,9 @@ class Sender:
 
     def _fail_unexpectedly(self, batches: Iterable[Batch], fault: Exception) -> None:
         """Fail the batches that are not settled, so that a flush ends when this client itself has a fault."""
-        error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer failed: {fault!r}", retriable=False)
+        error = KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer failed: {type(fault).__name__}: {fault}", retriable=False
+        )
         for batch in batches:
             if self._accumulator.is_on_its_way(batch):
                 self._again_or_fail(batch, error)

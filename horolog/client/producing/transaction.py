@@ -139,7 +139,7 @@ class Transactions:
         if self.phase in {Phase.DOOMED, Phase.FENCED} and self.cause is not None:
             raise self.cause
         if self.phase != Phase.OPEN:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transactional producer sends inside of a transaction only")
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transactional producer can send only inside a transaction")
 
     # Calls from the sender
 

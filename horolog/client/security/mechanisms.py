@@ -27,14 +27,14 @@ async def conversation_of(sasl: Sasl) -> Conversation:
 
 def plain(username: str, password: str) -> Conversation:
     if "\0" in username + password:
-        raise SecurityError("PLAIN cannot send a name or password with a NUL in it")
+        raise SecurityError("PLAIN cannot send a user name or password that contains a NUL")
     yield f"\0{username}\0{password}".encode()
 
 
 def bearer(token: str, extensions: Mapping[str, str]) -> Conversation:
     """RFC 7628. A response with content is the reason for a refusal; the server ends once the client has acknowledged it."""
     if not token.isascii() or not token.isprintable() or not token:
-        raise SecurityError("the bearer token is empty, or has characters that no token has")
+        raise SecurityError("the bearer token is empty, or has characters that a token cannot have")
     more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
     reason = yield f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
     if reason:

@@ -20,8 +20,8 @@ PREFIXES: Final = ("security.", "ssl.", "sasl.", "enable.ssl.", "enable.sasl.", 
 
 KINDS: Final = ("PEM", "PKCS12")
 JKS_ADVICE: Final = (
-    "a Java key store is read by Java alone; "
-    "keytool -importkeystore -srckeystore {file} -destkeystore {file}.p12 -deststoretype PKCS12 converts it"
+    "only Java can read a Java key store; convert it with "
+    "keytool -importkeystore -srckeystore {file} -destkeystore {file}.p12 -deststoretype PKCS12"
 )
 _TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 _LOGIN_MODULES: Final = {"PLAIN": "PlainLoginModule", "OAUTHBEARER": "OAuthBearerLoginModule"} | dict.fromkeys(
@@ -114,10 +114,10 @@ def read(properties: Mapping[str, str], token: TokenSource | None = None) -> Sec
     needs_protocol = sorted(given.keys() & (_OF_TLS | _OF_SASL))
     if PROTOCOL not in given and (needs_protocol or token is not None):
         reason = needs_protocol[0] if needs_protocol else "a source of tokens"
-        raise SecurityError(f"{reason} is given without {PROTOCOL}: one of {', '.join(PROTOCOLS[1:])} is expected")
+        raise SecurityError(f"{reason} needs {PROTOCOL}: expected one of {', '.join(PROTOCOLS[1:])}")
     protocol = given.get(PROTOCOL, "PLAINTEXT").strip().upper()
     if protocol not in PROTOCOLS:
-        raise SecurityError(f"{PROTOCOL}={given[PROTOCOL]}: one of {', '.join(PROTOCOLS)} is expected")
+        raise SecurityError(f"{PROTOCOL}={given[PROTOCOL]}: expected one of {', '.join(PROTOCOLS)}")
     return Security(
         _tls(given) if protocol.endswith("SSL") else None,
         _sasl(given, token) if protocol.startswith("SASL") else None,
@@ -127,7 +127,7 @@ def read(properties: Mapping[str, str], token: TokenSource | None = None) -> Sec
 
 def _unknown(name: str) -> str:
     close = get_close_matches(name, NAMES, n=1, cutoff=0.8)
-    return f"{name} is not known here{f'; {close[0]} is' if close else ', and would have no effect'}"
+    return f"there is no setting {name}{f'; do you mean {close[0]}?' if close else ''}"
 
 
 # -- TLS
@@ -142,12 +142,12 @@ def _tls(given: Mapping[str, str]) -> Tls:
     chain = _text_or_file(given, ("ssl.keystore.certificate.chain", "ssl.certificate.pem"), "ssl.certificate.location")
     key = _text_or_file(given, ("ssl.keystore.key", "ssl.key.pem"), "ssl.key.location")
     if (chain is None) != (key is None):
-        raise SecurityError("a certificate and its key are needed together")
+        raise SecurityError("a certificate needs its key, and a key its certificate: give both")
     if chain is not None:
         _no_store("a certificate", own)
     algorithm = given.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
     if algorithm not in {"https", "", "none"}:
-        raise SecurityError(f"ssl.endpoint.identification.algorithm={algorithm}: https, or nothing, is expected")
+        raise SecurityError(f"ssl.endpoint.identification.algorithm={algorithm}: expected https, or nothing")
     return Tls(
         trusted=trusted,
         trusted_pem=given.get("ssl.truststore.certificates") or given.get("ssl.ca.pem") or None,
@@ -171,7 +171,7 @@ def _store(given: Mapping[str, str], which: str) -> Store | None:
     if kind == "JKS":
         raise SecurityError(f"{name}: {JKS_ADVICE.format(file=location)}")
     if kind not in {None, *KINDS}:
-        raise SecurityError(f"ssl.{which}.type={kind}: {' or '.join(KINDS)} is expected")
+        raise SecurityError(f"ssl.{which}.type={kind}: expected {' or '.join(KINDS)}")
     password = given.get(f"ssl.{which}.password") or None
     if kind == "PEM" and password is not None:
         raise SecurityError(f"ssl.{which}.password: PEM has none; ssl.key.password is the password of a key")
@@ -185,7 +185,7 @@ def _only_one(given: Mapping[str, str], name: str, other: Store | None) -> Store
 
 def _no_store(what: str, store: Store | None) -> None:
     if store is not None:
-        raise SecurityError(f"{what} and {store.name} are both given; one of them is enough")
+        raise SecurityError(f"{what} and {store.name} are both given; give only one of them")
 
 
 def _text_or_file(given: Mapping[str, str], texts: tuple[str, ...], file: str) -> str | Store | None:
@@ -204,7 +204,7 @@ def _versions(given: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     for one in wanted:
         if one not in _TLS_VERSIONS:
-            raise SecurityError(f"{name}: {one} is not served; {' and '.join(_TLS_VERSIONS)} are")
+            raise SecurityError(f"{name}: {one} is not supported; use {' or '.join(_TLS_VERSIONS)}")
     # In Java `ssl.protocol` is the newest version spoken.
     return tuple(_TLS_VERSIONS[: _TLS_VERSIONS.index(wanted[0]) + 1]) if name == "ssl.protocol" else tuple(wanted)
 
@@ -212,7 +212,7 @@ def _versions(given: Mapping[str, str]) -> tuple[str, ...]:
 def _flag(given: Mapping[str, str], name: str) -> bool:
     text = given.get(name, "true").strip().lower()
     if text not in {"true", "false"}:
-        raise SecurityError(f"{name}={text}: true or false is expected")
+        raise SecurityError(f"{name}={text}: expected true or false")
     return text == "true"
 
 
@@ -222,8 +222,8 @@ def _flag(given: Mapping[str, str], name: str) -> bool:
 def _sasl(given: Mapping[str, str], token: TokenSource | None) -> Sasl:
     mechanism = (given.get("sasl.mechanism") or given.get("sasl.mechanisms") or "").strip().upper()
     if mechanism not in MECHANISMS:
-        said = f"sasl.mechanism={mechanism} is not served" if mechanism else "sasl.mechanism is missing"
-        raise SecurityError(f"{said}: one of {', '.join(MECHANISMS)} is expected")
+        said = f"sasl.mechanism={mechanism} is not supported" if mechanism else "sasl.mechanism is missing"
+        raise SecurityError(f"{said}: expected one of {', '.join(MECHANISMS)}")
     options = _login_options(given, mechanism)
     if mechanism == "OAUTHBEARER":
         return Sasl(mechanism, token=token or _token(given, options), extensions=_extensions(given, options))
@@ -247,7 +247,7 @@ def _login_options(given: Mapping[str, str], mechanism: str) -> Mapping[str, str
         raise SecurityError(f"sasl.jaas.config: {error}") from error
     expected = _LOGIN_MODULES[mechanism]
     if module.name.rpartition(".")[2] != expected:
-        raise SecurityError(f"sasl.jaas.config: {module.name} is not for {mechanism}; {expected} is")
+        raise SecurityError(f"sasl.jaas.config: {module.name} is not for {mechanism}; use {expected}")
     return module.options
 
 
@@ -260,7 +260,7 @@ def _extensions(given: Mapping[str, str], options: Mapping[str, str]) -> dict[st
     for name, value in found.items():
         if name == "auth" or not name.isalpha() or not value.isprintable():
             raise SecurityError(
-                f"{name!r} is not an extension of OAUTHBEARER: letters, and a value that can be printed"
+                f"{name!r} is not an extension of OAUTHBEARER: expected letters, and a value that can be printed"
             )
     return found
 
@@ -270,7 +270,9 @@ def _token(given: Mapping[str, str], options: Mapping[str, str]) -> TokenSource:
     sources: list[TokenSource] = []
     handler = given.get("sasl.login.callback.handler.class", "").rpartition(".")[2]
     if handler and handler not in _HANDLERS:
-        raise SecurityError(f"sasl.login.callback.handler.class: {handler} is not served; {', '.join(_HANDLERS)} are")
+        raise SecurityError(
+            f"sasl.login.callback.handler.class: {handler} is not supported; use {' or '.join(_HANDLERS)}"
+        )
     makers: dict[str, Callable[[str], TokenSource]] = {
         "horolog.sasl.oauthbearer.token": tokens.GivenToken,
         "horolog.sasl.oauthbearer.token.command": tokens.TokenCommand,
@@ -281,7 +283,7 @@ def _token(given: Mapping[str, str], options: Mapping[str, str]) -> TokenSource:
         sources.append(tokens.unsecured(options))
     if len(sources) != 1:
         how = "more than one source of tokens is" if sources else "no source of tokens is"
-        raise SecurityError(f"OAUTHBEARER: {how} given; one is needed, as {', '.join(makers)}")
+        raise SecurityError(f"OAUTHBEARER: {how} given; give one of {', '.join(makers)}")
     return sources[0]
 
 
@@ -290,7 +292,7 @@ def _from_url(url: str, given: Mapping[str, str], options: Mapping[str, str]) ->
     if scheme == "file" and sign:
         return tokens.TokenFile(rest)
     if scheme not in {"http", "https"} or not rest:
-        raise SecurityError("sasl.oauthbearer.token.endpoint.url: http://, https:// or file:// is expected")
+        raise SecurityError("sasl.oauthbearer.token.endpoint.url: expected http://, https:// or file://")
 
     def first(name: str, *others: str) -> str:
         return options.get(name) or next((given[other] for other in others if given.get(other)), "")

@@ -131,7 +131,7 @@ def _from_pkcs12(store: Store, data: bytes) -> _Pem:
         from cryptography.hazmat.primitives import serialization as forms
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as error:
-        advice = "pip install 'horolog[tls]' brings what reads it, and PEM needs nothing"
+        advice = "use PEM, or pip install 'horolog[tls]' to read PKCS12"
         raise SecurityError(f"{store.name}: {store.location} is PKCS12; {advice}") from error
     try:
         found = pkcs12.load_pkcs12(data, None if store.password is None else store.password.encode())
@@ -176,22 +176,22 @@ def _as_file(text: str) -> Iterator[str]:
 def fault_of(error: OSError, name: str) -> KafkaError:
     """The error for a failure to connect over TLS to `name`; only transient ones are retriable."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return TlsFailed(f"the certificate of {name} is not believed: {_disbelief(error)}")
+        return TlsFailed(f"the certificate of {name} is not trusted: {_distrust(error)}")
     if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):
         return ConnectionFailed(
-            f"{name} ended the TLS handshake; a listener without TLS, or for other versions, does that"
+            f"{name} ended the TLS handshake: its listener may have no TLS, or other versions of it"
         )
     reason = error.reason or ""
     if reason in _NO_TLS:
         return TlsFailed(f"{name} does not speak TLS: is it a plaintext listener?")
     if reason in _NO_COMMON_VERSION:
-        return TlsFailed(f"{name} supports none of the versions of TLS that are allowed here")
+        return TlsFailed(f"{name} supports none of the TLS versions that this client allows")
     if _CERTIFICATE_ALERT.search(reason):
         return TlsFailed(f"{name} does not accept this client's certificate, or requires one ({reason})")
     return TlsFailed(f"the TLS handshake with {name} failed ({reason or error})")
 
 
-def _disbelief(error: ssl.SSLCertVerificationError) -> str:
+def _distrust(error: ssl.SSLCertVerificationError) -> str:
     code = error.verify_code
     if code == _EXPIRED:
         return "it has expired"

@@ -102,7 +102,7 @@ def unsecured(options: Mapping[str, str]) -> UnsecuredToken:
                 claims[name] = value[1:].split(value[0])
         seconds = int(lifetime)
     except ValueError:
-        raise SecurityError("sasl.jaas.config: a number is expected in a claim of the token") from None
+        raise SecurityError("sasl.jaas.config: expected a number in a claim of the token") from None
     principal = options.get("unsecuredLoginPrincipalClaimName", "sub")
     if not isinstance(claims.get(principal), str):
         raise SecurityError(f'sasl.jaas.config: unsecuredLoginStringClaim_{principal}="..." has to name the client')

@@ -51,7 +51,7 @@ class Rules:
             try:
                 return otherwise if text is None else int(text)
             except ValueError as error:
-                raise ValueError(f"{key}={text}: a whole number is expected") from error
+                raise ValueError(f"{key}={text}: expected a whole number") from error
 
         policy = (settings.get("cleanup.policy") or "delete").replace(" ", "").split(",")
         return Rules(
@@ -151,8 +151,8 @@ def _about_future(rules: Rules, facts: PartitionFacts, ahead_ms: int) -> str:
     place = "a record" if facts.largest_offset is None else f"the record at offset {facts.largest_offset}"
     said = f"{place} is {format_distance(ahead_ms)} in the future ({spoken_time(largest_ms)})"
     if 0 <= rules.future_max_ms < ahead_ms:
-        return f"{said}: {FUTURE_KEY} ignores that time, and uses the age of the file of its segment"
-    return f"{said}: its segment, and everything behind it, stays until {spoken_time(largest_ms + rules.retention_ms)}"
+        return f"{said}: {FUTURE_KEY} makes retention ignore that time, and use the age of the segment's file instead"
+    return f"{said}: its segment, and everything after it, stays until {spoken_time(largest_ms + rules.retention_ms)}"
 
 
 def next_by_bounds(rules: Rules, facts: PartitionFacts, edge: int | None, now_ms: int) -> Next | None:

@@ -83,7 +83,7 @@ def _partition(given: Mapping[str, Any], times: int) -> PartitionSegments:
     segments = tuple(_segment(one) for one in given["segments"])
     at = tuple(Bracket(*map(_number, one)) for one in given.get("at", ()))
     if not segments or len(at) != times:
-        raise ValueError("it does not answer what was asked")
+        raise ValueError("it does not answer the request")
     start, end = _number(given["log_start_offset"]), _number(given["high_watermark"])
     return PartitionSegments(_number(given["partition"]), start, end, segments, at)
 
@@ -106,7 +106,7 @@ def _segment(given: Mapping[str, Any]) -> Segment:
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise ValueError("a number is expected")
+        raise ValueError("expected a number")
     return value
 
 

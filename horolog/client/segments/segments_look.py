@@ -53,9 +53,11 @@ class HttpAccess:
             except ValueError:
                 is_whole = False
             if not is_whole or parts.username is not None or any(ord(one) < 33 for one in self.url):
-                raise HttpUrlError("the address of a broker's HTTP port is http://HOST:PORT or https://HOST:PORT")
+                raise HttpUrlError(
+                    "expected http://HOST:PORT or https://HOST:PORT as the address of a broker's HTTP port"
+                )
         if self.token is not None and not (self.token and all(32 < ord(one) < 127 for one in self.token)):
-            raise HttpUrlError("a token has printable characters without blanks")
+            raise HttpUrlError("a token can contain only printable characters, and no blanks")
 
     @property
     def scheme(self) -> str:
@@ -132,7 +134,7 @@ def _found(listen: str, scheme: str, node: "Node", given: HttpAccess) -> HttpAcc
         shown = f"[{host}]" if ":" in host else host
         return HttpAccess(f"{scheme}://{shown}:{port}", token, given.ca_file, given.timeout_ms)
     except HttpUrlError as error:
-        raise NoSegments("the broker reports an HTTP port that is none") from error
+        raise NoSegments("the broker reports an invalid HTTP port") from error
 
 
 async def ask(
@@ -151,17 +153,17 @@ async def ask(
     except NoAnswer as error:
         raise NoSegments(f"{where} {error}") from error
     if answer.status == _REFUSED:
-        raise NoSegments(f"{where} asks for a token ({TOKEN_VARIABLE})")
+        raise NoSegments(f"{where} requires a token ({TOKEN_VARIABLE})")
     if answer.status == _MISSING:
         raise NoSegments(f"{where} does not know this topic, or is older than this page")
     if answer.status != _SEEN:
-        raise NoSegments(f"{where} refuses the question: HTTP {answer.status}")
+        raise NoSegments(f"{where} refuses the request: HTTP {answer.status}")
     try:
         found = parse(answer.body, len(times))
     except ValueError as error:
-        raise NoSegments(f"{where} answers something else: {error}") from error
+        raise NoSegments(f"{where} sent an unexpected response: {error}") from error
     if any(topic.id) and found.id != show_uuid(topic.id):
-        raise NoSegments(f"{where} is that of another cluster")
+        raise NoSegments(f"{where} belongs to another cluster")
     return found
 
 

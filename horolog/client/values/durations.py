@@ -85,7 +85,7 @@ def _whole_ms(source: TimeText, total: Fraction) -> int:
     if total.denominator != 1:
         raise TimeTextError(f"{source.text!r} is not a whole number of milliseconds, the smallest unit")
     if total > MAX_TIMESTAMP_MS:
-        raise TimeTextError(f"{source.text!r} is longer than any log may be: {MAX_TIMESTAMP_MS} ms is the most")
+        raise TimeTextError(f"{source.text!r} is too long: the maximum is {MAX_TIMESTAMP_MS} ms")
     return int(total)
 
 

@@ -53,7 +53,7 @@ def split_range(text: str) -> tuple[str, str] | None:
         return None
     if not since.strip() or not until.strip():
         raise TimeTextError(
-            f"{text!r}: a time on both sides of {RANGE_SEPARATOR} is expected; 10:05..10:10, monday 10:05..+5m"
+            f"{text!r}: expected a time on both sides of {RANGE_SEPARATOR}; examples: 10:05..10:10, monday 10:05..+5m"
         )
     return since.strip(), until.strip()
 
@@ -73,10 +73,10 @@ def parse_range(
     pair = None if since is None else split_range(since)
     if pair is not None:
         if until is not None:
-            raise TimeTextError(f"{since!r} sets the end, and {until!r} does, too")
+            raise TimeTextError(f"{since!r} already sets the end: leave out {until!r}")
         since, until = pair
     if until is not None and length_ms is not None:
-        raise TimeTextError("the end and the length of a range are both given; give one of them")
+        raise TimeTextError("the end and the length of a range are both given; give only one of them")
     first = None if since is None else parse_time(since, now_ms=now_ms, zone=zone, ends=True)
     if first is not None and first.ms == LATEST and not ends:
         raise TimeTextError(f"{since!r}: there is nothing after the end of a partition")
@@ -87,7 +87,7 @@ def parse_range(
     else:
         last = _until(until, first, now_ms=now_ms, zone=zone)
     if first is not None and last is not None and 0 <= last.ms <= first.ms:
-        raise TimeTextError(f"the end, {last.understood}, is not after the beginning, {first.understood}")
+        raise TimeTextError(f"the end, {last.understood}, is not after the start, {first.understood}")
     return TimeRange(first, last)
 
 
@@ -97,7 +97,7 @@ def parse_named(
     """A range that one text names: two times, or one with what lies around or after it; also a minute, a day or a week alone."""
     if split_range(text) is not None or until is not None or length_ms is not None:
         if around_ms is not None:
-            raise TimeTextError(f"{text!r}: a range around a time has no other end")
+            raise TimeTextError(f"{text!r}: a range around a time cannot have another end")
         return parse_range(text, until, length_ms=length_ms, now_ms=now_ms, zone=zone)
     moment = parse_time(text, now_ms=now_ms, zone=zone)
     if around_ms is not None:
@@ -119,7 +119,7 @@ def _until(text: str, first: Moment | None, *, now_ms: int, zone: tzinfo) -> Mom
 
 def _after(first: Moment | None, length_ms: int, said: str, zone: tzinfo) -> Moment:
     if first is None or first.ms in {EARLIEST, LATEST}:
-        raise TimeTextError(f"{said} counts from the start of the range, which is not a time here")
+        raise TimeTextError(f"{said} counts from the start of the range: give a time as the start")
     return _shifted(first, length_ms, zone)
 
 

@@ -17,7 +17,7 @@ class TimeText:
 
     def __init__(self, text: str, examples: str) -> None:
         if len(text) > LONGEST_TEXT:
-            raise TimeTextError(f"{text[:20]!r}... is too long; {examples} are examples")
+            raise TimeTextError(f"{text[:20]!r}... is too long; examples: {examples}")
         self.text = text
         self._read = text  # with blanks in place of parts taken out of the middle
         self.examples = examples
@@ -69,6 +69,6 @@ class TimeText:
     def error(self, expected: str) -> TimeTextError:
         """The part read so far, where it stopped, and what would be valid."""
         read, rest = self.text[: self.position], self.text[self.position : self.end]
-        found = ", but it ends" if not rest else "" if rest == self.text else f", but found {rest!r}"
-        where = f"after {read!r} " if read.strip() else ""
-        return TimeTextError(f"{self.text!r}: {where}{expected} is expected{found}; {self.examples} are examples")
+        found = ", but the text ends" if not rest else "" if rest == self.text else f", found {rest.strip()!r}"
+        where = f"after {read.strip()!r}, " if read.strip() else ""
+        return TimeTextError(f"{self.text!r}: {where}expected {expected}{found}; examples: {self.examples}")

@@ -147,7 +147,7 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> M
     """The moment that a text means; with `ends`, `earliest` and `latest` are moments too. Raises TimeTextError."""
     source = TimeText(text, EXAMPLES)
     if RANGE_SEPARATOR in text:
-        raise TimeTextError(f"{text!r} is a range of times, and one time is expected here")
+        raise TimeTextError(f"{text!r} is a range of times; expected a single time")
     word = source.word()
     if word in {"earliest", "beginning", "latest", "end"}:
         return _end_of_log(source, word, ends)
@@ -156,7 +156,7 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> M
     if not source.ended:
         raise _unread(source)
     if not -MAX_TIMESTAMP_MS <= moment.ms <= MAX_TIMESTAMP_MS:
-        raise TimeTextError(f"{text!r} is beyond all times that a record may have")
+        raise TimeTextError(f"{text!r} is outside the times that a record can have")
     return moment
 
 
@@ -197,9 +197,7 @@ def _moment(source: TimeText, calendar: _Calendar) -> Moment:
     if source.word():
         return _anchored(source, calendar)
     if source.sees(_NUMBERS_OF_A_DATE):
-        raise TimeTextError(
-            f"{source.text!r}: which number is the month? A date is written as 2026-11-24, or 24 Nov 2026"
-        )
+        raise TimeTextError(f"{source.text!r}: which number is the month? Write the date as 2026-11-24 or 24 Nov 2026")
     if calendar.is_zone_named:
         raise source.error("a date or a time of day before the zone")
     return _ago(source, calendar)

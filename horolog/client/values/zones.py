@@ -53,7 +53,7 @@ def parse_zone(text: str) -> tzinfo:
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:
-        raise TimeTextError(f"{text!r} is not a time zone known here; {_zones_like(text)}") from error
+        raise TimeTextError(f"{text!r} is not a known time zone; {_zones_like(text)}") from error
 
 
 def _zones_like(text: str) -> str:
@@ -61,7 +61,7 @@ def _zones_like(text: str) -> str:
     from zoneinfo import available_timezones
 
     close = get_close_matches(text, sorted(available_timezones()), n=1, cutoff=0.8)
-    return f"do you mean {close[0]}?" if close else "Europe/Berlin, UTC, +02:00 are examples"
+    return f"do you mean {close[0]}?" if close else "examples: Europe/Berlin, UTC, +02:00"
 
 
 def take_offset(source: TimeText) -> tzinfo | None:

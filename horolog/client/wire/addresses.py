@@ -24,5 +24,5 @@ def _parse(address: str) -> tuple[str, int]:
     else:
         host, _, port = address.partition(":")
     if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT)):
-        raise ValueError(f"{address!r} is not an address: host:port is expected, with a port from 1 to {MAX_PORT}")
+        raise ValueError(f"{address!r} is not an address: expected host:port, with a port from 1 to {MAX_PORT}")
     return host, int(port or DEFAULT_PORT)

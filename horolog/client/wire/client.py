@@ -199,7 +199,7 @@ class Client:
     def _warn_of_silence(self, broker: str) -> None:
         if broker not in self._silent:
             self._silent.add(broker)
-            log.warning("broker %s does not answer; the others are asked", broker)
+            log.warning("broker %s does not answer; trying the others", broker)
 
     async def channel(self, node: Node, lane: str = "") -> Channel:
         """The connection to a broker, and its API versions."""

@@ -174,11 +174,11 @@ class Connection(asyncio.Protocol):
         """Why the broker may have hung up: a listener that wants a login answers ApiVersions first, one that wants TLS nothing."""
         unanswered = next(iter(self._waiters), None)
         if unanswered == 1:
-            return " at the first request, as a listener does that requires credentials"
+            return " at the first request: its listener may require credentials"
         if unanswered != 0:
             return ""
-        wanted = "another certificate of the client, or one" if self._is_tls else "TLS"
-        return f" at once, as a listener does that wants {wanted}"
+        wanted = "a client certificate, or another one" if self._is_tls else "TLS"
+        return f" at once: its listener may require {wanted}"
 
     def pause_writing(self) -> None:
         self._is_full = True
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
                 self._take(frame)
         except (FrameError, DecodeError) as error:
             if data.startswith(_TLS_ALERT) and not self._is_tls:
-                self.close(TlsFailed(f"{self.name} speaks TLS: security.protocol=SSL or SASL_SSL is needed"))
+                self.close(TlsFailed(f"{self.name} speaks TLS: set security.protocol=SSL or SASL_SSL"))
             else:
                 self.close(MalformedAnswer(f"{self.name}: {error}"))
 
@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
         (correlation_id,) = _CORRELATION.unpack_from(frame)
         first = next(iter(self._waiters), None)
         if correlation_id != first:
-            raise DecodeError(f"an answer to {correlation_id} came, where one to {first} was due")
+            raise DecodeError(f"expected the answer to request {first}, found that to {correlation_id}")
         waiter = self._waiters.pop(correlation_id)
         if waiter.answer.done():
             return  # the caller no longer waits

@@ -30,7 +30,7 @@ class RawFetch:
 
 def isolation_level(name: str) -> int:
     if name not in ISOLATION_LEVELS:
-        raise ValueError(f"isolation {name!r}: one of {', '.join(ISOLATION_LEVELS)} is expected")
+        raise ValueError(f"isolation {name!r}: expected one of {', '.join(ISOLATION_LEVELS)}")
     return ISOLATION_LEVELS[name]
 
 

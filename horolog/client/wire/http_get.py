@@ -61,7 +61,7 @@ async def get(
         raise NoAnswer(f"did not answer within {access.timeout_ms} ms") from error
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        raise NoAnswer(f"could not be spoken to by TLS: {reason}") from error
+        raise NoAnswer(f"cannot be reached over TLS: {reason}") from error
     except OSError as error:
         raise NoAnswer(f"cannot be reached: {error.strerror or error}") from error
     response = HTTPResponse(_Received(received))  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ def _tls(access: Access) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=access.ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise NoAnswer(f"could not be asked: {access.ca_file} is not a file of certificates (PEM)") from error
+        raise NoAnswer(f"cannot be reached: {access.ca_file} is not a file of certificates (PEM)") from error
 
 
 def _request(access: Access, path: str, accept: str) -> bytes:

@@ -122,7 +122,7 @@ class _Exchange:
             return lifetime_ms
         except ServerFault as fault:
             raise AuthenticationFailed(
-                f"the login at {self._connection.name} by {self._sasl.mechanism} failed: {fault}"
+                f"the login to {self._connection.name} with {self._sasl.mechanism} failed: {fault}"
             ) from fault
         except SecurityError as error:
             raise AuthenticationFailed(str(error)) from error
@@ -138,7 +138,7 @@ class _Exchange:
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             raise AuthenticationFailed(f"{name} does not use SASL: its listener is PLAINTEXT or SSL")
         if answer.error_code:
-            raise AuthenticationFailed(f"{name} refused the login by {mechanism} with error code {answer.error_code}")
+            raise AuthenticationFailed(f"{name} refused the login with {mechanism}: error code {answer.error_code}")
 
     async def _say(self, message: bytes) -> tuple[bytes, int]:
         answer = await self._connection.request_ahead(

@@ -114,7 +114,7 @@ def _needed_version(time: int) -> int:
 
 def _answer(topic: str, each: ListOffsetsPartitionResponse) -> Found | KafkaError | None:
     if each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
-        return UnsupportedVersion(f"{topic}-{each.partition_index}: its records have no times")
+        return UnsupportedVersion(f"{topic}-{each.partition_index}: the format of its records has no times")
     if each.error_code:
         return named_error(TopicPartition(topic, each.partition_index), each.error_code)
     if each.old_style_offsets:

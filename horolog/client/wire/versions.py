@@ -61,9 +61,9 @@ class BrokerVersions:
         oldest = max(lowest, api.min_version, at_least)
         if newest < oldest:
             raise UnsupportedVersion(
-                f"the broker serves {api.name} from v{lowest} to v{highest}, "
-                f"which is not from v{max(api.min_version, at_least)} "
-                f"to v{min(api.max_version, NEWEST_SPOKEN.get(api.key, NEVER), at_most)}"
+                f"the broker serves {api.name} v{lowest} to v{highest}, "
+                f"but v{max(api.min_version, at_least)} "
+                f"to v{min(api.max_version, NEWEST_SPOKEN.get(api.key, NEVER), at_most)} is required"
             )
         return newest
 

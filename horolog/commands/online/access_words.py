@@ -39,7 +39,7 @@ def operation_of(text: str) -> "Operation":
     known = [each.name for each in Operation if each > Operation.ANY]
     if word not in known:
         allowed = ", ".join(name.lower().replace("_", "-") for name in known)
-        raise UsageError(f"{text!r} is not an operation", f"there is: {allowed}")
+        raise UsageError(f"{text!r} is not an operation", f"the operations are {allowed}")
     return Operation[word]
 
 
@@ -51,7 +51,7 @@ def resource_of(text: str) -> "tuple[ResourceType, str, bool]":
     if kind == "cluster" and not name:
         return ResourceType.CLUSTER, CLUSTER_NAME, False
     if kind not in RESOURCE_KINDS or not separator or not name:
-        raise UsageError(f"{text!r} names no resource", RESOURCES)
+        raise UsageError(f"{text!r} is not a resource", f"give {RESOURCES}")
     word = ResourceType[kind.upper().replace("-", "_")]
     is_prefix = name.endswith("*") and name != EVERY_NAME
     return word, name.removesuffix("*") if is_prefix else name, is_prefix
@@ -100,7 +100,7 @@ def known_quota(key: str) -> str:
 
     close = nearest(key, QUOTA_KEYS)
     raise UsageError(
-        f"there is no quota {key!r}", f"do you mean {close}?" if close else f"there are {', '.join(QUOTA_KEYS)}"
+        f"there is no quota {key!r}", f"do you mean {close!r}?" if close else f"the quotas are {', '.join(QUOTA_KEYS)}"
     )
 
 
@@ -108,4 +108,4 @@ def rate_of(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise UsageError(f"{key}={text!r}: a number is expected") from error
+        raise UsageError(f"{key}={text!r}: expected a number") from error

@@ -67,7 +67,7 @@ def assignments(texts: list[str] | None) -> dict[str, str]:
     for text in texts or ():
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise UsageError(f"{text!r}: KEY=VALUE is expected")
+            raise UsageError(f"{text!r}: expected KEY=VALUE")
         found[key] = value
     return found
 

@@ -107,7 +107,8 @@ async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | No
     missing = [index for index in wanted or () if index not in known.partitions]
     if missing:
         raise NotFoundError(
-            f"topic {topic} has no partition {missing[0]}", f"it has {len(known.partitions)}, counted from 0"
+            f"topic {topic} has no partition {missing[0]}",
+            f"its partitions are numbered from 0 to {len(known.partitions) - 1}",
         )
     return [TopicPartition(topic, index) for index in (known.numbers if wanted is None else wanted)]
 

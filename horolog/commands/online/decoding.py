@@ -88,7 +88,7 @@ class Lens:
             if problem is not None:
                 if problem not in self.problems and len(self.problems) < MOST_WARNINGS:
                     self.warn(
-                        f"the {name} of {record.topic}-{record.partition}@{record.offset} is not decoded: {problem}"
+                        f"the {name} of {record.topic}-{record.partition}@{record.offset} could not be decoded: {problem}"
                     )
                 known = problem in self.problems or len(self.problems) < MOST_REASONS
                 self.problems[problem if known else "other reasons"] += 1
@@ -97,7 +97,7 @@ class Lens:
         """Report how many could not be decoded, if more than were warned about."""
         total = sum(self.problems.values())
         if total > min(len(self.problems), MOST_WARNINGS):
-            self.warn(f"{total} keys and values were not decoded, for {_reasons(len(self.problems))}")
+            self.warn(f"{total} keys and values could not be decoded, for {_reasons(len(self.problems))}")
 
 
 def _reasons(count: int) -> str:

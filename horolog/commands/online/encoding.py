@@ -46,7 +46,7 @@ def _check_one(arguments: argparse.Namespace, prefix: str) -> None:
     options = [f"{prefix}{name}" for name in ("schema", "subject", "schema-id")]
     given = [f"--{one}" for one in options if getattr(arguments, one.replace("-", "_")) is not None]
     if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} both name a schema", "give one of them")
+        raise UsageError(f"{given[0]} and {given[1]} both name a schema", "give only one of them")
 
 
 async def _encoder(

@@ -24,9 +24,9 @@ def format_of(arguments: argparse.Namespace, console: Console) -> str:
     """`text`, `json`, `raw` or a template."""
     wanted: str = arguments.format or ("json" if console.as_json else "text")
     if console.as_json and wanted != "json":
-        raise UsageError(f"-o json and --format {wanted} cannot both be", "leave one of them out")
+        raise UsageError(f"-o json and --format {wanted} are both given", "give only one of them")
     if wanted not in {"text", "json", "raw"} and "%" not in wanted:
-        raise UsageError(f"--format {wanted!r}: text, json, raw or a template with %s in it is expected")
+        raise UsageError(f"--format {wanted!r}: expected text, json, raw or a template that contains %s")
     return wanted
 
 

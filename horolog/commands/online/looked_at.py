@@ -26,15 +26,15 @@ async def require_looked_at(
         if all(lag.group != group for lag in lags):
             if group not in await _names(admin):
                 raise await why_no_group(admin, group)
-            raise NotFoundError(f"group {group!r} has committed nothing{_of(topics)}", SHOWN)
+            raise NotFoundError(f"group {group!r} has no committed offsets{_for(topics)}", SHOWN)
     if not lags:
-        raise NotFoundError("no group has committed anything", "list the groups with `horolog groups list`")
+        raise NotFoundError("no group has committed offsets", "list the groups with `horolog groups list`")
 
 
 def without_lag(groups: Sequence[str], lags: "Sequence[Lag]") -> list[str]:
     """A sentence about each of the groups that has no lag."""
     shown = {lag.group for lag in lags}
-    return [f"group {group!r} has committed nothing" for group in groups if group not in shown]
+    return [f"group {group!r} has no committed offsets" for group in groups if group not in shown]
 
 
 async def why_no_group(admin: "Admin", group: str) -> CommandError:
@@ -42,8 +42,8 @@ async def why_no_group(admin: "Admin", group: str) -> CommandError:
     return no_such("group", group, await _names(admin))
 
 
-def _of(topics: Sequence[str]) -> str:
-    return f" of {', '.join(topics)}" if topics else ""
+def _for(topics: Sequence[str]) -> str:
+    return f" for {', '.join(topics)}" if topics else ""
 
 
 async def _names(admin: "Admin") -> list[str]:
@@ -53,9 +53,9 @@ async def _names(admin: "Admin") -> list[str]:
 async def _why_no_lag(admin: "Admin", groups: Sequence[str], topic: str) -> CommandError:
     """Why none of the groups has a lag of a topic: the topic does not exist, or they do not read it."""
     if len(groups) == 1:
-        fault = f"group {groups[0]!r} has committed nothing of {topic}"
+        fault = f"group {groups[0]!r} has no committed offsets for {topic}"
     else:
-        fault = f"{'none of these groups' if groups else 'no group'} has committed anything of {topic}"
+        fault = f"{'none of these groups' if groups else 'no group'} has committed offsets for {topic}"
     known = (await admin.client.metadata()).topics.get(topic)
     if known is None or known.error_code:
         why = await why_no_topic(admin.client, topic)

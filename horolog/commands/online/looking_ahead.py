@@ -37,7 +37,7 @@ def look_ahead(text: str) -> "LookAhead":
     try:
         return LookAhead(parse_duration(text), None)
     except TimeTextError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: a duration (1h), a size (64MiB) or all is expected") from error
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a duration (1h), a size (64MiB) or all") from error
 
 
 def tell(report: "Report", console: Console) -> None:
@@ -50,4 +50,4 @@ def tell(report: "Report", console: Console) -> None:
     for sentence in report.notes():
         console.note(sentence)
     for sentence in report.warnings():
-        console.warn(f"{sentence}; --look-ahead all reads on" if "look-ahead" in sentence else sentence)
+        console.warn(f"{sentence}; --look-ahead all reads to the end" if "look-ahead" in sentence else sentence)

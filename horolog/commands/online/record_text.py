@@ -109,7 +109,7 @@ def _part(match: re.Match[str], show_time: ShowTime) -> bytes | Writer:
         return bytes.fromhex(hexadecimal)
     if escape is not None:
         if escape not in _ESCAPES:
-            raise TemplateError(f"\\{escape} means nothing in a template; \\n \\t \\r \\0 \\\\ \\xNN do")
+            raise TemplateError(f"\\{escape} is not an escape of templates; use \\n \\t \\r \\0 \\\\ or \\xNN")
         return _ESCAPES[escape]
     if broken is not None:
         raise TemplateError(f"the template ends with a lone {broken}")
@@ -117,7 +117,7 @@ def _part(match: re.Match[str], show_time: ShowTime) -> bytes | Writer:
         return b"%"
     writer = _fields(show_time).get(field)
     if writer is None:
-        raise TemplateError(f"%{field} means nothing in a template; %t %p %o %k %s %T %D %h %K %S %% do")
+        raise TemplateError(f"%{field} is not a field of templates; use %t %p %o %k %s %T %D %h %K %S or %%")
     return writer
 
 
@@ -156,7 +156,7 @@ def read_plain(line: bytes, key_separator: bytes | None) -> Line:
         return Line(line)
     key, found, value = line.partition(key_separator)
     if not found:
-        raise RecordTextError(f"there is no {key_separator.decode(errors='replace')!r} in it to end the key")
+        raise RecordTextError(f"it has no {key_separator.decode(errors='replace')!r} between key and value")
     return Line(value, key)
 
 
@@ -175,7 +175,7 @@ def read_json(line: bytes, times: ReadTimes) -> Line:
     except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordTextError(f"it is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise RecordTextError("it is JSON, but no object with key, value, headers and timestamp")
+        raise RecordTextError("it is JSON, but not an object with key, value, headers and timestamp")
     unknown = found.keys() - _MEMBERS
     if unknown:
         raise RecordTextError(f"it has the unknown member {min(unknown)!r}")
@@ -214,11 +214,11 @@ def _headers(found: Any) -> Iterable[tuple[bytes, bytes | None]]:
     if isinstance(found, dict):
         found = [{"key": key, "value": value} for key, value in found.items()]
     if not isinstance(found, list | None):
-        raise RecordTextError("headers are a list of objects with key and value, or one object")
+        raise RecordTextError("headers: expected a list of objects with key and value, or one object")
     for header in found or ():
         key = _data(header, "key") if isinstance(header, dict) else None
         if key is None:
-            raise RecordTextError("a header is an object with key and value")
+            raise RecordTextError("headers: expected objects with key and value")
         yield key, _data(header, "value")
 
 
@@ -229,10 +229,10 @@ def _timestamp(found: Any, times: ReadTimes) -> int | None:
         return times.number(found)
     if found is None:
         return None
-    raise RecordTextError("timestamp is milliseconds, a time, or null")
+    raise RecordTextError("timestamp: expected milliseconds, a time, or null")
 
 
 def _partition(found: Any) -> int | None:
     if found is None or (isinstance(found, int) and not isinstance(found, bool) and found >= 0):
         return found
-    raise RecordTextError("partition is a number from 0")
+    raise RecordTextError("partition: expected a number of 0 or more")

@@ -58,4 +58,4 @@ def token_in(path: Path | None, console: Console) -> str | None:
     try:
         return path.read_text("ascii").strip()
     except (OSError, ValueError) as error:
-        raise UsageError(f"--http-token-file {path}: it cannot be read") from error
+        raise UsageError(f"--http-token-file {path} cannot be read") from error

@@ -52,5 +52,5 @@ def _size(key: str, text: str) -> int:
     digits = text.rstrip(_LETTERS)
     shift = _SHIFTS.get(text[len(digits) :].strip().lower())
     if not digits.isdecimal() or shift is None:
-        raise UsageError(f"{key}={text!r} is not a size", "10GiB, 500MiB, 1073741824 are examples")
+        raise UsageError(f"{key}={text!r} is not a size", "give a size such as 10GiB, 500MiB or 1073741824")
     return int(digits) << shift

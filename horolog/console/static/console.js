@@ -282,7 +282,7 @@
 
   // -- parts that the server sends anew: not while nobody sees them, and what is wrong is said above them
 
-  const SILENT = "The console does not answer; what is shown is old.";
+  const SILENT = "The console does not answer; this page may be out of date.";
   // What is shown is old while something bad is said: what held then is not said to hold now.
   const notice = (text, kind) => {
     let said = document.getElementById("gone");
@@ -320,7 +320,7 @@
     on("ended", (data) => { mine.close(); notice(`Not live: ${data.why}.`, "warn"); });
     on("error", () => {
       away = away || SILENT;
-      notice(mine.readyState === EventSource.CLOSED ? "This page is not live any more; reload it." : SILENT);
+      notice(mine.readyState === EventSource.CLOSED ? "This page is no longer live; reload it." : SILENT);
     });
   };
   document.addEventListener("visibilitychange", live);
@@ -370,7 +370,7 @@
         stop(JSON.parse(event.data).why);
         button.hidden = true;
         const none = after.querySelector(".none td");
-        if (none) none.textContent = "No record that is wanted lies there.";
+        if (none) none.textContent = "No matching record lies there.";
       });
       mine.onerror = () => stop(mine.readyState === EventSource.CLOSED ? "other searches are under way" : "the console does not answer");
     };
@@ -417,7 +417,7 @@
     };
     const stop = () => { if (source) source.close(); source = null; };
     by("pause").addEventListener("click", () => {
-      if (source) { stop(); say("paused: nothing is fetched", false); by("pause").textContent = "Go on"; }
+      if (source) { stop(); say("paused: nothing is fetched", false); by("pause").textContent = "Resume"; }
       else { say("connecting", false); by("pause").textContent = "Pause"; start(); }
     });
     by("clear").addEventListener("click", () => body.replaceChildren());

@@ -76,7 +76,7 @@ def parse_moment(option: str, text: str, now_ms: int) -> Position:
     if text.isascii() and text.isdigit():
         number = number_in(text)
         if number is None:
-            raise OptionError(f"{option}: {text[:_SHOWN]!r} is beyond all times that a record may have")
+            raise OptionError(f"{option}: {text[:_SHOWN]!r} is outside the times that a record can have")
         return Position(number, is_time=True)
     try:
         return Position(max(0, parse_time(text, now_ms=now_ms, zone=UTC).ms), is_time=True)
@@ -100,7 +100,7 @@ def parse_offsets(option: str, text: str, *, unwanted: str) -> Positions:
     numbers = _numbers(option, text)
     for partition, number in numbers.items():
         if not EARLIEST <= number <= LARGEST_OFFSET or (unwanted and number == words[unwanted]):
-            raise OptionError(f"{option}: {number} is not an offset to use for {partition}")
+            raise OptionError(f"{option}: {number} cannot be used as an offset of {partition}")
     return {partition: Position(number) for partition, number in numbers.items()}
 
 
@@ -137,7 +137,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is given twice")
     return found
 
 
@@ -148,7 +148,7 @@ def _by_partition(option: str, text: str) -> dict[TopicPartition, object]:
             raise OptionError(f'{option}: {text!r} does not look like {{"topicA":{{"0":23,"1":-2}}}}')
         found |= {TopicPartition(topic, int(name)): value for name, value in inner.items()}
     if not found:
-        raise OptionError(f"{option}: {text!r} names no partition")
+        raise OptionError(f"{option}: {text!r} has no partition")
     return found
 
 
@@ -189,8 +189,8 @@ def _spread(option: str, partitions: list[TopicPartition], positions: Positions)
     if set(positions) != set(partitions):
         said, there = (", ".join(map(str, sorted(each))) for each in (positions, partitions))
         raise OptionError(
-            f"{option}: every partition has to be named (in offsets, -1 is latest and -2 earliest); it names {said};"
-            f" the read is of {there}"
+            f"{option}: give every partition of the read, {there} (in offsets, -1 is latest and -2 earliest);"
+            f" only these are given: {said}"
         )
     return positions
 

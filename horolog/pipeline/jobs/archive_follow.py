@@ -128,7 +128,7 @@ class Following:
                 lag_records, lag_seconds = self._once()
             except faults as error:
                 if self._is_over():  # by a signal that Spark's own process has got, too
-                    self._tell("Spark has ended before a step was committed; nothing of that step was added")
+                    self._tell("Spark ended before a step was committed; nothing of that step was added")
                     return
                 is_early = not self._began or (isinstance(error, LockHeld) and not self.summary.details["rounds"])
                 self._wait_out(error, lock_by if is_early else None)
@@ -243,7 +243,7 @@ class Following:
 
     def _recovered(self) -> None:
         if self._trouble:
-            self._tell("this is over; the job continues")
+            self._tell("the fault has passed; the job continues")
         self._trouble, self._pause = "", FIRST_PAUSE_SECONDS
 
 

@@ -82,7 +82,7 @@ def _has_folders(folder: Path, source: str) -> bool:
     plain = [path for path in data if not any("=" in part for part in path.parent.parts)]
     if plain and len(plain) < len(data):
         raise UsageError(
-            f"{source} has columns in the names of some folders, and {plain[0]} outside of them",
+            f"{source} has columns in the names of some folders, and {plain[0]} outside them",
             "load them separately",
         )
     return any(len(path.parts) > 1 for path in plain)
@@ -90,7 +90,7 @@ def _has_folders(folder: Path, source: str) -> bool:
 
 def _format_of(source: str) -> str:
     if is_url(source):
-        raise UsageError(f"the format of {source} is unknown", f"state it with --format: {', '.join(FILE_FORMATS)}")
+        raise UsageError(f"the format of {source} is unknown", f"give it with --format: {', '.join(FILE_FORMATS)}")
     path = Path(source.removeprefix("file://"))
     if not path.exists():
         raise NotFoundError(f"there is no {source}")

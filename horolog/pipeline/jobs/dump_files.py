@@ -44,7 +44,7 @@ def format_among(names: Iterable[str], source: str) -> str:
         found = BY_SUFFIX.get(name.rpartition(".")[2])
         if found is not None:
             return found
-    raise UsageError(f"no file in {source} looks like {', '.join(FILE_FORMATS)}", "state the format with --format")
+    raise UsageError(f"no file in {source} looks like {', '.join(FILE_FORMATS)}", "give the format with --format")
 
 
 def is_data_file(name: str) -> bool:

@@ -139,7 +139,7 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         if self.first is None:
-            return f"{self.place} was sent up to {self.position}, and {self.gone} records behind that are no longer in the table"
+            return f"{self.place} was sent up to {self.position}, and {self.gone} records after that are no longer in the table"
         if not self.gone:
             return (
                 f"{self.place} was sent up to {self.position}, where its range ended, and begins at {self.first} now:"
@@ -262,7 +262,7 @@ async def _at(lanes: Lanes, question: "Callable[[Client], Awaitable[T]]") -> "T"
 
 
 def nothing_there(source: str) -> NotFoundError:
-    return NotFoundError(f"{source} has no records of that range, or of that topic")
+    return NotFoundError(f"{source} has no records in that range, or of that topic")
 
 
 class NotSent(CommandError):

@@ -157,7 +157,7 @@ def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, 
         wanted = {place: (starts[place].offset, each.last) for place, each in bounds.items()}
         if groups and rules.log_append_time:
             raise mirror_target.MirrorRefused(
-                f"topic {topic} on B sets its own times (LogAppendTime)", "groups cannot be moved by them"
+                f"topic {topic} on B sets its own times (LogAppendTime)", "such times cannot be used to move groups"
             )
         rules = await mirror_target.binding(rules, source.client, wanted, time.time_ns() // 1_000_000)
         return Prepared(wanted, not is_there, settings, rules, busy)
@@ -406,7 +406,7 @@ class _Run:
     def _say(self, prepared: Prepared) -> None:
         topic, arguments = self._clusters.topic, self._arguments
         if prepared.made:
-            verb = "would be made" if arguments.dry_run else "was made"
+            verb = "would be created" if arguments.dry_run else "was created"
             own = (
                 " ".join(f"{name}={value}" for name, value in sorted(prepared.settings.items()))
                 or "no settings of its own"
@@ -415,7 +415,7 @@ class _Run:
                 f"topic {topic} {verb} on {arguments.target}: {counted(len(prepared.wanted), 'partition')}, {own}"
             )
         for group in prepared.busy:
-            self._console.warn(f"group {group} still has members on A: what they read from now on, B delivers again")
+            self._console.warn(f"group {group} still has members on A: B delivers again what they read from now on")
 
     def _end_dry_run(self, prepared: Prepared, outlook: "Outlook | None") -> ExitCode:
         from horolog.pipeline.jobs.loading import show_outlook
@@ -541,4 +541,4 @@ def _warn(group: str, each: "Moved", console: Console) -> None:
     if each.not_mirrored:
         console.warn(f"{where}: cluster B lacks {counted(each.not_mirrored, 'unread record')} from before --since")
     if each.time_ms is None:
-        console.warn(f"{where}: no record that it has read has a timestamp, so it begins where B begins")
+        console.warn(f"{where}: none of the records that it has read has a timestamp, so it begins at the start on B")

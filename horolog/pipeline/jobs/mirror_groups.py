@@ -223,7 +223,7 @@ async def check_groups(source: Admin, target: Admin, groups: list[str], topic: s
     for group in groups:
         if not any(place.topic == topic for place in await source.group_offsets(group)):
             raise NotFoundError(
-                f"group {group!r} has committed nothing of {topic}", "list the groups with `horolog groups list`"
+                f"group {group!r} has no committed offsets for {topic}", "list the groups with `horolog groups list`"
             )
         await _check_free(target, group, None)
     return [group for group in groups if described[group].members]
@@ -239,7 +239,7 @@ async def _check_free(target: Admin, group: str, expected: dict[TopicPartition, 
         return
     found = await target.group_offsets(group, expected)
     if any(each is not None and each.offset != expected[place] for place, each in found.items()):
-        raise GroupTaken(f"group {group!r} has committed on cluster B since it was moved", "it is left alone")
+        raise GroupTaken(f"group {group!r} has committed on cluster B since it was moved", "its offsets there are kept")
 
 
 async def move_group(

@@ -262,7 +262,7 @@ class _Given:
         """The given one of these, if any; several contradict each other."""
         given = [name for name in names if self.text(name) is not None]
         if len(given) > 1:
-            raise OptionError(f"{' and '.join(given)} are both given; one of them is enough")
+            raise OptionError(f"{' and '.join(given)} are both given; give only one of them")
         return given[0] if given else None
 
     def refuse(self, names: Iterable[str], why: str) -> None:
@@ -311,7 +311,7 @@ class _Given:
         path = self.text("path")
         stores = {_of_stores(lower): value for lower, (_, value) in self._options.items() if _of_stores(lower)}
         if path is None or not is_url(path):
-            self.refuse((name for lower, (name, _) in self._options.items() if _of_stores(lower)), "is for URLs")
+            self.refuse((name for lower, (name, _) in self._options.items() if _of_stores(lower)), "is only for URLs")
             return None
         try:
             return Place.of(path, stores)
@@ -338,7 +338,7 @@ def _unknown(name: str, names: Mapping[str, str]) -> str:
     lower = name.lower()
     tails = {each.removeprefix(CLIENTS): full for each, full in names.items()}  # their common prefix is no likeness
     close = get_close_matches(lower.removeprefix(CLIENTS), tails, 1)
-    return f"{name} is not an option here{f'; {tails[close[0]]} is an option' if close else ''}"
+    return f"there is no option {name}{f'; do you mean {tails[close[0]]}?' if close else ''}"
 
 
 def with_config_file(options: Mapping[str, str]) -> Mapping[str, str]:
@@ -367,7 +367,8 @@ def parse_read(
     given = _Given(with_config_file(options))
     if streaming and not limited:
         given.refuse(
-            _STREAM_ONLY, "needs Spark 4.2: in earlier versions each batch of a stream has everything that is there"
+            _STREAM_ONLY,
+            "needs Spark 4.2: in earlier versions, each batch of a stream has everything that is available",
         )
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)
@@ -484,7 +485,7 @@ def _selection(given: _Given, *, needed: bool) -> Selection:
     if named[0] == "assign":
         partitions = tuple(parse_assign("assign", text))
         if not partitions:
-            raise OptionError(f"assign: {text!r} names no partition")
+            raise OptionError(f"assign: {text!r} has no partition")
         return Selection(partitions=partitions)
     if named[0] == "subscribePattern":
         if not text.strip():
@@ -496,7 +497,7 @@ def _selection(given: _Given, *, needed: bool) -> Selection:
         return Selection(pattern=text)
     topics = tuple(topic.strip() for topic in text.split(",") if topic.strip())
     if not topics:
-        raise OptionError(f"subscribe: {text!r} names no topic")
+        raise OptionError(f"subscribe: {text!r} has no topic")
     return Selection(topics=topics)
 
 

@@ -24,11 +24,11 @@ def find_partitions(path: str, storage: Storage) -> dict[TopicPartition, str]:
     """The partition folders in a path, by what they hold."""
     root = path.rstrip("/") if is_url(path) else str(Path(path.removeprefix("file://")).absolute())
     if not storage.is_dir(root):
-        raise OptionError(f"{path}: there is no such folder")
+        raise OptionError(f"{path} is not a folder")
     inside = (f"{root}/{name}" for name in sorted(storage.list_dir(root)))
     folders = [root] if _is_partition(root, storage) else [one for one in inside if _is_partition(one, storage)]
     if not folders:
-        raise OptionError(f"{path}: neither a data folder nor that of a partition (topic-0 with .log files)")
+        raise OptionError(f"{path} is neither a data folder nor the folder of a partition (topic-0 with .log files)")
     return {_name_of(folder): folder for folder in folders}
 
 
@@ -59,7 +59,7 @@ def open_partitions(
     unknown = [str(one) for one in selection.partitions if one not in found]
     unknown += [topic for topic in selection.topics if topic not in {one.topic for one in found}]
     if unknown:
-        raise OptionError(f"{path}: nothing is there for {', '.join(unknown)}; there is {_listed(found)}")
+        raise OptionError(f"{path} has no {', '.join(unknown)}; it has {_listed(found)}")
     wanted = {
         partition: folder
         for partition, folder in found.items()

@@ -121,7 +121,7 @@ class Plan:
     def __str__(self) -> str:
         return (
             f"reads {self.segments_read} segments, {self.bytes_read} bytes; skips {self.segments_skipped} segments,"
-            f" {self.bytes_skipped} bytes; looked at {self.looked_at_bytes} bytes to know; {self.damaged_bytes} bytes are damaged"
+            f" {self.bytes_skipped} bytes; examined {self.looked_at_bytes} bytes to decide; {self.damaged_bytes} bytes are damaged"
             f"{'; records that are not in segments yet are not read' if self.is_of_prefix else ''}"
         )
 
@@ -285,9 +285,7 @@ def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> 
     """The part of a range that exists; DataLoss if that is not all, unless loss is allowed."""
     there = OffsetRange(wanted.partition, max(wanted.start, first), max(min(wanted.end, last), first))
     if (wanted.size > 0 and there != wanted) or wanted.start > last:
-        said = (
-            f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are requested, and {first} to {last} are there"
-        )
+        said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are requested, but only {first} to {last} exist"
         if options.fail_on_data_loss:
             raise DataLoss(f"{said}; failOnDataLoss=false reads the rest")
         log.warning("%s; the rest is read", said)
@@ -310,7 +308,7 @@ def _check_damage(options: ReadOptions, made: Plan) -> None:
         said = f"{options.path}: {made.damaged_bytes} bytes of the logs are damaged"
         if options.fail_on_data_loss:
             raise DataLoss(f"{said}; failOnDataLoss=false skips them")
-        log.warning("%s and passed over", said)
+        log.warning("%s; they are skipped", said)
 
 
 def _pieces(partition: Partition, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
@@ -405,7 +403,7 @@ def read_pieces(
             said = f"{piece.partition}: {error}: {_why(piece, error)}"
             if fail_on_data_loss:
                 raise DataLoss(f"{said}; failOnDataLoss=false skips it") from error
-            log.warning("%s, and passed over", said)
+            log.warning("%s; it is skipped", said)
 
 
 def _why(piece: Piece, error: Exception) -> str:

@@ -195,7 +195,7 @@ class _Reading:
         if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
             raise error
         first = self._broker.ends([self._wanted.partition], EARLIEST)[self._wanted.partition]
-        self._lost(f"offset {position} is no longer there; the first offset is {first}")
+        self._lost(f"offset {position} no longer exists; the first offset is {first}")
         return first if first > position else self._wanted.end
 
     def _lost(self, what: str) -> None:

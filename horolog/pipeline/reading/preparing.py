@@ -84,7 +84,7 @@ def _registered(part: PartOptions, registry: RegistryAccess | None, topics: Sequ
     except NotRegistered as error:
         raise NoSchemaOfTopic(part.part, str(error)) from error
     if found.kind.lower() != part.format:
-        other = f"{subject} is of the type {found.kind}, and {part.part}.format is {part.format}"
+        other = f"{subject} has the type {found.kind}, but {part.part}.format is {part.format}"
         raise NoSchemaOfTopic(part.part, other)
     return SchemaText(found.text, found.references)
 

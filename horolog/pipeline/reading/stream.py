@@ -229,7 +229,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if gone:
             said = ", ".join(
                 f"{one} was read up to {start[one]} and "
-                + (f"ends at {end[one]} now" if one in end else "is no longer there")
+                + (f"ends at {end[one]} now" if one in end else "no longer exists")
                 for one in gone
             )
             self._lost(said, "continues with the rest")
@@ -241,10 +241,10 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         topics = {one.topic for one in ended.offsets}
         gone = topics - self._log.are_there(topics)
         if gone:
-            self._lost(f"topic {', '.join(sorted(gone))} was deleted", "leaves out what it had")
+            self._lost(f"topic {', '.join(sorted(gone))} was deleted", "leaves out its records")
         there = self._log.topic_ids(topics - gone)
         for topic, planned in ended.remade(there).items():
-            self._lost(made_anew(topic, planned, there[topic]), "leaves out what the old one had")
+            self._lost(made_anew(topic, planned, there[topic]), "leaves out the records of the old one")
         gone |= ended.remade(there).keys()
         wanted = [one for one in sorted(ended.offsets) if one.topic not in gone]
         short = [one for one in wanted if ended.offsets[one] < begun.offsets.get(one, 0)]

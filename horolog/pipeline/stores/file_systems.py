@@ -47,7 +47,7 @@ class FileSystemPlace(Place):
             host = default.netloc if default.scheme == scheme else ""
             url = urlunsplit((scheme, host, path, query, ""))
         if query or (scheme in HDFS and not host):
-            raise StoreError(f"{url}: {scheme}://HOST/FOLDER is expected")
+            raise StoreError(f"{url}: expected {scheme}://HOST/FOLDER")
         own = ("dfs.", "hadoop.", "fs.viewfs.") if scheme in HDFS else (f"fs.{scheme}.",)
         settings = {name: value for name, value in given.items() if name.startswith(own) and value}
         nodes = {name: value.lower() for name, value in settings.items() if name.startswith("dfs.ha.namenodes.")}

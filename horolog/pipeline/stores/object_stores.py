@@ -71,7 +71,7 @@ class Place(StorePlace):
 
             return FileSystemPlace.of(url, options, environment)
         if not bucket or query:
-            raise StoreError(f"{url}: {scheme}://BUCKET/FOLDER is expected")
+            raise StoreError(f"{url}: expected {scheme}://BUCKET/FOLDER")
         given = {name.lower(): value for name, value in (options or {}).items()}
         if scheme in S3:
             settings = _s3_settings(bucket, given, environment)

@@ -77,7 +77,7 @@ class Generation:
                 raise TableError(f"{name} is not a lock of version {VERSION}")
             return cls(**{**found, "owner": Owner(**found["owner"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise TableError(f"{name} is not a lock: {error!r}") from error
+            raise TableError(f"{name} is not a lock: {type(error).__name__}: {error}") from error
 
 
 class Lock:
@@ -164,7 +164,7 @@ class Lock:
 
     def _told(self, found: Generation) -> str:
         since = format_duration(max(0, self._now_ms() - found.since_ms))
-        return f"{found.owner} is writing to the table, for {since} now"
+        return f"{found.owner} has been writing to the table for {since}"
 
 
 @contextmanager

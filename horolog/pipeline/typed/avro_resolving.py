@@ -237,7 +237,7 @@ def _utf8(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise DecodingError("bytes that are not UTF-8 where text is expected") from error
+        raise DecodingError("expected text, found bytes that are not UTF-8") from error
 
 
 def _of_logical(writer: Schema, reader: Schema) -> Fit:

@@ -136,7 +136,7 @@ class _ByWriter:
             raise NoRegistry(str(error)) from error
         try:
             if found.kind != "AVRO":
-                raise DecodingError(f"it is of the type {found.kind}, and the format is avro")
+                raise DecodingError(f"it has the type {found.kind}, but the format is avro")
             return _avro(SchemaText(found.text, found.references), self._reader)
         except DecodingError as error:
             return _refusing(f"schema {number} of the registry cannot be read: {error}")
@@ -194,5 +194,5 @@ def _of_message(data: bytes, protobuf: ProtobufSchema, message: Message) -> byte
     path, at = message_path(data, HEADER)
     there = protobuf.types.at(path)
     if there is not message:
-        raise DecodingError(f"it is a message {there.name}, and the columns are those of {message.name}")
+        raise DecodingError(f"it is a message {there.name}, but the columns are those of {message.name}")
     return data[at:]

@@ -128,7 +128,7 @@ class _Parser:
         elif word in _SIMPLE:
             made = _SIMPLE[word]
         else:
-            raise self._fault(f"there is no type {word!r} here")
+            raise self._fault(f"there is no type {word!r}")
         self._depth -= 1
         return made
 

@@ -71,14 +71,14 @@ class EventTime:
             index = found.get_field_index(name) if pa.types.is_struct(found) else -1
             if index < 0:
                 there = ", ".join(one.name for one in found) if pa.types.is_struct(found) else "none"
-                raise OptionError(f"{TIME_FIELD}: the value has no field {text}; at {name!r} there are {there}")
+                raise OptionError(f"{TIME_FIELD}: the value has no field {text}; in place of {name!r} it has {there}")
             found = found.field(index).type
         types = pa.types
         is_number = types.is_integer(found)
         if not (is_number or types.is_timestamp(found) or types.is_date(found) or found == pa.string()):
             raise OptionError(f"{TIME_FIELD}: {text} is {found}, not a number, text, date or timestamp")
         if unit != "auto" and not is_number:
-            raise OptionError(f"timestamp.unit is for a number, and {text} is {found}")
+            raise OptionError(f"timestamp.unit is only for a number, but {text} is {found}")
         return cls(path, found, unit)
 
     def read(self, values: pa.Array) -> Column:

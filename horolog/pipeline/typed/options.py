@@ -120,14 +120,14 @@ def _check_schema(part: PartOptions, *, has_registry: bool) -> None:
     if part.format == "string" and part.schema is not None:
         raise OptionError(f"{name}.schema does not apply to the format string, which is one column")
     if part.format in {"json", "msgpack"} and part.schema is None:
-        raise OptionError(f"{name}.schema has to define the columns of {part.format}: id BIGINT, name STRING")
+        raise OptionError(f"{name}.schema must define the columns of {part.format}: id BIGINT, name STRING")
     if part.format in BY_SCHEMA and part.schema is None and not has_registry:
         raise OptionError(f"{part.format} needs {name}.schema (a file, or the text), or a registry")
     if part.message is not None and part.format != "protobuf":
-        raise OptionError(f"{name}.message is for protobuf")
+        raise OptionError(f"{name}.message is only for protobuf")
     if part.subject is not None and (part.schema is not None or part.format not in BY_SCHEMA):
         raise OptionError(
-            f"{name}.subject is for a schema of a registry, and {name}.schema or the format has set it already"
+            f"{name}.subject is only for a schema of a registry, but {name}.schema or the format has set the schema already"
         )
 
 
@@ -139,7 +139,7 @@ def _mode(text: Text) -> tuple[str, str | None]:
     mode = _choice(text, "mode", "permissive" if dead_letters is None else "dropmalformed", MODES)
     if mode == "failfast" and dead_letters is not None:
         raise OptionError(
-            f"mode failfast ends at the first broken record, and {DEAD_LETTERS} collects them; use one of the two"
+            f"mode failfast ends at the first broken record, but {DEAD_LETTERS} collects them: give only one of them"
         )
     return mode, dead_letters
 
@@ -171,11 +171,11 @@ def _registry(text: Text) -> RegistryAccess | None:
 def _login(text: Text) -> dict[str, str]:
     user, password = text(USER), text(PASSWORD)
     if (user is None) != (password is None):
-        raise OptionError(f"{USER} and {PASSWORD} go together")
+        raise OptionError(f"{USER} needs {PASSWORD}, and {PASSWORD} needs {USER}: give both")
     if user is None:
         return {}
     if ":" in user:
         raise OptionError(f"{USER}: a user name cannot have a colon")
     if any(text(name) is not None for name in registry_access.USER_INFO):
-        raise OptionError(f"{USER} and {registry_access.USER_INFO[0]} are both given; one of them is enough")
+        raise OptionError(f"{USER} and {registry_access.USER_INFO[0]} are both given; give only one of them")
     return {registry_access.USER_INFO[0]: f"{user}:{password}"}

@@ -253,7 +253,7 @@ async def commit(broker: Broker, claimed: Claim, batch: int, of: str, written: S
         await broker.end(driver_id(name), claimed.owner, commit=True)
     except KafkaError as error:
         if error.code in FENCED:
-            raise WriteFailed(f"another driver has taken over {name}; batch {batch} is left to it") from error
+            raise WriteFailed(f"another driver has taken over {name}; it will write batch {batch}") from error
         raise
     lost = await commit_parts(broker, name, written)
     if lost:

@@ -45,16 +45,16 @@ def check_columns(schema: StructType, topic: str | None) -> None:
     """Check that the columns can be written; as in Spark's own connector `value` is required, and other columns are ignored."""
     types = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
-        raise OptionError(f"a column `value` is needed to write; there are {', '.join(types)}")
+        raise OptionError(f"the column `value` is missing, which writing needs; the columns are {', '.join(types)}")
     if topic is None and "topic" not in types:
         raise OptionError("set the option `topic` or add a column `topic`, to choose where to write")
     for name, (kinds, said) in _COLUMNS.items():
         if name in types and not isinstance(types[name], kinds):
-            raise OptionError(f"the column `{name}` is {types[name].simpleString()}; it has to be {said}")
+            raise OptionError(f"the column `{name}` is {types[name].simpleString()}; expected {said}")
     if "headers" in types and not _are_headers(types["headers"]):
         raise OptionError(
             f"the column `headers` is {types['headers'].simpleString()};"
-            " it has to be array<struct<key:string,value:binary>>"
+            " expected array<struct<key:string,value:binary>>"
         )
 
 

@@ -430,7 +430,7 @@ def test_the_second_of_two_jobs_is_told_of_the_first(spark, run, produce, tmp_pa
     words = ("archive", "--topic", topic, "--to", folder)
     with writing(open_table("parquet", str(folder), spark)):
         ended = run(*words)
-        assert (ended.code, f"pid {os.getpid()} is writing to the table" in ended.err) == (6, True), ended.err
+        assert (ended.code, f"pid {os.getpid()} has been writing to the table" in ended.err) == (6, True), ended.err
         assert len(ended.err.strip().splitlines()) == 1
         assert run(*words, "--wait", "300ms").code == 6
     assert run(*words, "-o", "json").json["records"] == 1

@@ -134,7 +134,7 @@ def test_options_are_checked_before_spark_is_asked(run, produce, tmp_path):
     topic = unique("options")
     produce(topic, [])
     for words, said in (
-        (("--value-format", "json"), "value.schema has to define the columns of json"),
+        (("--value-format", "json"), "value.schema must define the columns of json"),
         (("--value-schema", "id INT"), "value.schema needs value.format"),
         (("--value-format", "avro"), "avro needs value.schema (a file, or the text), or a registry"),
         (("--dead-letter-topic", "d"), "dead.letter.topic needs value.format"),
@@ -223,7 +223,7 @@ def test_rounds_take_newer_schemas_of_the_registry(spark, session_broker, run, t
         rounds = []
         with pytest.raises(Exception, match=r"value_decoded\.id is bigint in the table, and string in the schema"):
             rounds.extend(following.rounds())
-    assert [line.partition(":")[0] for line in told] == ["registry", "this is over; the job continues"]
+    assert [line.partition(":")[0] for line in told] == ["registry", "the fault has passed; the job continues"]
     rows = pipeline.table(spark, str(folder), table_format=kind).orderBy("offset")
     found = [tuple(row) for row in rows.selectExpr("value_decoded.*", "_corrupt is null").collect()]
     again = [(1 << 40, "me", True), (2, None, True), (None, None, False)]

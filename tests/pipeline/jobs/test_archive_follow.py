@@ -137,7 +137,7 @@ def test_what_passes_is_told_once_and_waited_for_with_growing_pauses_up_to_a_bou
     _, told, ending, _ = followed(job, every_ms=1000)
     assert ending.paused[1:9] == [1, 2, 4, 8, 16, 30, 30, 30]
     assert job.commits == [5]
-    assert told == ["NETWORK_EXCEPTION: gone; retrying", "this is over; the job continues"] * 2
+    assert told == ["NETWORK_EXCEPTION: gone; retrying", "the fault has passed; the job continues"] * 2
 
 
 def test_spark_may_be_ended_together_with_the_job():
@@ -153,7 +153,7 @@ def test_spark_may_be_ended_together_with_the_job():
     job.add = gone
     following = Following(job, Pace(), ending, told.append)
     assert list(following.rounds()) == []
-    assert told == ["Spark has ended before a step was committed; nothing of that step was added"]
+    assert told == ["Spark ended before a step was committed; nothing of that step was added"]
 
 
 def test_what_stays_ends_the_job_and_so_does_a_broker_that_was_never_there():
@@ -175,7 +175,7 @@ def test_another_job_at_the_table_is_waited_for():
     job = FakeJob([0, 5, 0, 0, 0], lock_faults=[held, CommitLost("overtaken")])
     _, told, *_ = followed(job, every_ms=1000)
     assert job.commits == [5]
-    assert told == ["bob is writing; retrying", "this is over; the job continues"]
+    assert told == ["bob is writing; retrying", "the fault has passed; the job continues"]
 
 
 def _with_news(*lock_faults):
@@ -336,7 +336,9 @@ def test_a_job_outlasts_its_broker_and_ends_cleanly_when_it_is_told_to(spark, pr
         assert [line["round"] for line in lines[:-1]] == list(range(1, len(lines)))
         assert lines[-1]["rounds"] == len(lines) - 1
         assert lines[-1]["records"] == sum(line["records"] for line in lines[:-1])
-        assert err.read_text().count("retrying") == err.read_text().count("this is over; the job continues") == 1
+        assert (
+            err.read_text().count("retrying") == err.read_text().count("the fault has passed; the job continues") == 1
+        )
         rest = run("archive", "--topic", topic, "--to", folder, "-o", "json")
         assert rest.json["records"] == 700 - lines[-1]["records"]
         there, everything = archived(spark, "parquet", folder), consumed(run, topic)

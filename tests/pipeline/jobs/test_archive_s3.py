@@ -100,7 +100,7 @@ def test_a_table_is_said_in_one_way(run, produce, tmp_path):
         (("archive", "--catalog", "sql", "--table", "t"), "a table in a catalogue is NAMESPACE.NAME"),
         (("archive", *named, "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),
         (("archive", *named, "--checkpoint", "c"), "--checkpoint is for parquet"),
-        (("archive", *named, "--catalog-set", "uri"), "KEY=VALUE is expected"),
+        (("archive", *named, "--catalog-set", "uri"), "expected KEY=VALUE"),
         (("replay",), "give either --from, or --catalog and --table"),
         (("replay", *named, "--from", tmp_path), "give either --from, or --catalog and --table"),
     ):

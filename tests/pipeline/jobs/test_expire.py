@@ -90,7 +90,7 @@ def test_another_job_at_the_table_is_told(spark, run, produce, tmp_path):
     with writing(open_table("parquet", str(folder), spark)):
         for job in ("expire", "vacuum"):
             ended = run(job, "--to", folder, "--older-than", "30d")
-            assert (ended.code, "is writing to the table" in ended.err) == (6, True)
+            assert (ended.code, "has been writing to the table" in ended.err) == (6, True)
             assert run(job, "--to", folder, "--older-than", "30d", "--dry-run").code == 0
 
 

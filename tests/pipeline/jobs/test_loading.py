@@ -104,7 +104,7 @@ def test_rows_are_sent_once_and_what_was_found_is_reported(load_of, console, rat
 
 
 def test_a_source_without_rows_is_an_error(load_of):
-    with pytest.raises(NotFoundError, match="/x has no records of that range"):
+    with pytest.raises(NotFoundError, match="/x has no records in that range"):
         load_of(0).send(Settings())
 
 
@@ -155,7 +155,7 @@ def test_rows_before_the_position_of_their_lane_are_left_out(spark):
     ("gap", "said"),
     [
         (Gap("t-0", 5, 9, 4), "t-0 was sent up to 5, but begins at 9 now: 4 offsets are gone"),
-        (Gap("t-0", 5, None, 4), "t-0 was sent up to 5, and 4 records behind that are no longer in the table"),
+        (Gap("t-0", 5, None, 4), "t-0 was sent up to 5, and 4 records after that are no longer in the table"),
         (Gap("t-0", 5, 9, 0), "t-0 was sent up to 5, where its range ended, and begins at 9 now: records"),
     ],
 )

@@ -299,7 +299,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
     assert summary["records"] == 70
     assert summary["groups"][group][0]["duplicates"] == 4
     assert "s behind" in said.read_text()
-    assert ("it is left alone" in said.read_text(), committed(other, group)) == (True, {place: 3})
+    assert ("its offsets there are kept" in said.read_text(), committed(other, group)) == (True, {place: 3})
 
 
 def wait_until(job, holds):
@@ -386,7 +386,7 @@ def test_a_group_goes_on_loses_nothing_and_reads_again_what_was_counted(spark, r
     assert table[0]["timestamp"] - table[0]["duplicates_since"] <= 6 * MINUTE_MS
     assert 25 <= table[1]["duplicates"] <= 37
     assert (table[2]["duplicates"], table[3]["duplicates"]) == (0, 4)
-    assert "no record that it has read has a timestamp" in ended.err
+    assert "none of the records that it has read has a timestamp" in ended.err
     words = ("--from", session_broker.address, "--to", other.address, "--topic", topic, "--group", group)
     text = run("mirror", *words, "--resume-by-time", "5m")
     assert text.code == 0
@@ -543,11 +543,11 @@ def test_a_group_is_moved_until_it_has_begun_to_commit_on_b(monkeypatch):
     pytest.importorskip("pyspark")
     run = Mirrored(monkeypatch, "--follow", "-g", "g")
     monkeypatch.setattr(mirror_job, "GROUPS_EVERY_SECONDS", 0.0)
-    run.moves = [[moved(gone=1)], GroupTaken("group g commits on B: it is left alone")]
+    run.moves = [[moved(gone=1)], GroupTaken("group g commits on B: its offsets there are kept")]
     run.coming = [NOTHING_NEW, NOTHING_NEW, KeyboardInterrupt()]
     assert run.run() == 0
     said, table = run.err.getvalue(), run.out.getvalue().splitlines()
-    assert "it is left alone" in said
+    assert "its offsets there are kept" in said
     assert "group g, t-0: cluster A no longer had 1 unread offset" in said
     assert table[-1].split()[:5] == ["g", "0", "5", "3", "2"]
     taken = Mirrored(monkeypatch, "-g", "g")
@@ -561,7 +561,7 @@ def test_what_a_group_loses_is_a_warning():
     mirror_job._warn("g", moved(not_mirrored=4, time_ms=None), console)
     said = console.err.getvalue()
     assert "cluster B lacks 4 unread records from before --since" in said
-    assert "no record that it has read has a timestamp" in said
+    assert "none of the records that it has read has a timestamp" in said
 
 
 @pytest.mark.parametrize(("expired", "code"), [(0, 0), (2, 3)])
@@ -574,7 +574,7 @@ def test_a_dry_run_says_what_would_be_made_and_lost(monkeypatch, expired, code, 
     assert run.run() == code
     assert run.did == [{"create": False, "force": False}]
     said = run.err.getvalue()
-    assert "topic t would be made on b:1" in said
+    assert "topic t would be created on b:1" in said
     assert "nothing was sent (--dry-run)" in said
     if as_json:
         found = json.loads(run.out.getvalue())

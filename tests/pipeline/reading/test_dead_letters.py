@@ -46,7 +46,7 @@ def letters(*values, headers=None):
     }
     schema = schema_of(include_headers=True, include_topic_id=False)
     columns = [pa.array(columns[field.name], field.type) for field in schema]
-    return Letters(pa.RecordBatch.from_arrays(columns, schema=schema), [("value", "no JSON")] * count)
+    return Letters(pa.RecordBatch.from_arrays(columns, schema=schema), [("value", "not JSON")] * count)
 
 
 def options_of(address, topic, **more):
@@ -88,7 +88,7 @@ def test_a_letter_is_the_record_with_the_reason_in_its_headers():
         (b"__connect.errors.offset", b"6"),
         (b"__connect.errors.stage", b"VALUE_CONVERTER"),
         (b"__connect.errors.exception.class.name", b"DecodingError"),
-        (b"__connect.errors.exception.message", b"no JSON"),
+        (b"__connect.errors.exception.message", b"not JSON"),
     )
     assert len(outgoing(letters(b"{")).headers[0]) == 6
 

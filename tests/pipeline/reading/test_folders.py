@@ -34,7 +34,7 @@ def test_partitions_are_found_in_a_data_folder_and_in_their_own(data):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("gone", "there is no such folder"), ("empty-0", "neither a data folder nor that of a partition")],
+    [("gone", "is not a folder"), ("empty-0", "neither a data folder nor the folder of a partition")],
 )
 def test_a_path_without_partitions_is_told(data, name, said):
     with pytest.raises(OptionError, match=said):
@@ -69,5 +69,5 @@ def test_logs_begin_where_their_broker_says(data):
     "selection", [Selection(topics=("other",)), Selection(partitions=(TopicPartition("other", 0),))]
 )
 def test_what_is_not_there_is_told_with_what_is(data, selection):
-    with pytest.raises(OptionError, match=r"nothing is there for other.*; there is __consumer_offsets, topic"):
+    with pytest.raises(OptionError, match=r"has no other.*; it has __consumer_offsets, topic"):
         opened(data, selection)

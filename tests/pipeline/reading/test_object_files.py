@@ -90,11 +90,11 @@ def test_spark_reads_it(spark, s3, tmp_path, capfd):
 
 
 def test_options_of_stores_are_for_urls(s3, tmp_path):
-    with pytest.raises(OptionError, match=r"fs.s3a.access.key is for URLs"):
+    with pytest.raises(OptionError, match=r"fs.s3a.access.key is only for URLs"):
         parse_read({"path": str(tmp_path), **s3.options}, NOW_MS)
     with pytest.raises(OptionError, match="neither a store nor fsspec supports nowhere://"):
         parse_read({"path": "nowhere://n/a"}, NOW_MS)
-    with pytest.raises(OptionError, match="there is no such folder"):
+    with pytest.raises(OptionError, match="is not a folder"):
         plan(s3.url(unique("nothing")), **s3.options)
     hadoop = {f"spark.hadoop.{name}": value for name, value in s3.options.items()}
     place = parse_read({"path": s3.url("x"), **hadoop}, NOW_MS).place

@@ -303,7 +303,7 @@ def test_offsets_bound_what_is_read(tmp_path, options, offsets):
 def test_offsets_that_are_not_there_are_a_loss_unless_that_may_be(tmp_path):
     data, _ = log_of(tmp_path, segments=1)
     asked = {"endingOffsets": '{"topic":{"0":500}}'}
-    with pytest.raises(DataLoss, match="0 to 500 are requested, and 0 to 200 are there"):
+    with pytest.raises(DataLoss, match="0 to 500 are requested, but only 0 to 200 exist"):
         read(data, **asked)
     assert len(read(data, failOnDataLoss="false", **asked)) == 200
 
@@ -311,7 +311,7 @@ def test_offsets_that_are_not_there_are_a_loss_unless_that_may_be(tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda folder: None, "no such folder"),
+        (lambda folder: None, "is not a folder"),
         (lambda folder: folder.mkdir(), "neither a data folder"),
     ],
 )
@@ -323,7 +323,7 @@ def test_a_path_that_is_no_log_is_refused(tmp_path, make, message):
 
 def test_a_topic_that_is_not_there_is_refused(tmp_path):
     data, _ = log_of(tmp_path, segments=1)
-    with pytest.raises(OptionError, match="nothing is there for orders; there is topic"):
+    with pytest.raises(OptionError, match="has no orders; it has topic"):
         plan(str(data), subscribe="orders")
 
 

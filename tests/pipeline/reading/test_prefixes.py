@@ -166,7 +166,7 @@ def test_names_are_those_of_the_journal(tmp_path):
     assert topics_of(parse_read({"path": str(store)}, NOW_MS)) == ["empty", "full"]
     assert read(store, subscribe="empty") == []
     assert [row[1] for row in read(store)] == [b"1", b"2"]
-    with pytest.raises(OptionError, match="nothing is there for none; there is empty, full"):
+    with pytest.raises(OptionError, match="has no none; it has empty, full"):
         read(store, subscribe="none")
     only = parse_read({"path": str(store), "assign": '{"full":[0]}'}, NOW_MS)
     assert set(make_plan(only).there) == {TopicPartition("full", 0)}

@@ -515,7 +515,7 @@ def test_a_partition_that_ends_before_what_was_read_is_a_loss():
     end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 12}}), "a-0 was read up to 12 and ends at 9 now")
     assert ends_at(end) == {A0: 12}
     gone = lossy(
-        {}, log, lambda s: s.latestOffset({"a": {"0": 2, "1": 3}}), "a-1 was read up to 3 and is no longer there"
+        {}, log, lambda s: s.latestOffset({"a": {"0": 2, "1": 3}}), "a-1 was read up to 3 and no longer exists"
     )
     assert ends_at(gone) == {A0: 9}
     short = lambda s: s.partitions({"a": {"0": 12}}, {"a": {"0": 9}})  # noqa: E731
@@ -528,7 +528,7 @@ def test_a_topic_that_was_deleted_is_a_loss():
         {},
         log,
         lambda s: s.partitions({"a": {"0": 0}, "b": {"0": 0}}, {"a": {"0": 9}, "b": {"0": 4}}),
-        "topic b was deleted; failOnDataLoss=false leaves out what it had",
+        "topic b was deleted; failOnDataLoss=false leaves out its records",
     )
     assert [task.wanted for task in tasks] == [OffsetRange(A0, 0, 9)]
 
@@ -541,7 +541,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_start():
     tasks = lossy({}, log, lambda s: s.partitions(start, end), "deleted and recreated")
     assert [task.wanted for task in tasks] == [OffsetRange(A0, 0, 3)]
     planned = {"a": {"0": 90}, "topic ids": {"a": "old"}}
-    assert lossy({}, log, lambda s: s.partitions(start, planned), "leaves out what the old one had") == []
+    assert lossy({}, log, lambda s: s.partitions(start, planned), "leaves out the records of the old one") == []
 
 
 def test_a_stream_of_what_was_available_begins_a_new_topic_too():

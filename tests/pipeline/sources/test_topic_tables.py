@@ -120,7 +120,7 @@ def test_a_topic_that_the_registry_has_no_schema_for_has_a_view_of_its_bytes(spa
     }
     assert log.undecoded.keys() >= {"plain", "shop.orders", "typed", "bare"}
     assert "has no version latest of plain-value" in log.undecoded["plain"]
-    assert "shop.orders-value is of the type PROTOBUF" in log.undecoded["shop.orders"]
+    assert "shop.orders-value has the type PROTOBUF" in log.undecoded["shop.orders"]
     assert all(f"bare-{part}" in log.undecoded["bare"] for part in ("key", "value"))
     assert spark.table("registered.bare").count() == 0
     log.spark.sql("DROP DATABASE registered CASCADE")

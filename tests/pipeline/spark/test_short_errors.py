@@ -85,11 +85,11 @@ def test_the_first_line_says_what_is_wrong(spark, cluster, tmp_path):
     misspelt = "there is no topic 'ordrs'; do you mean 'orders'? createTopics=true creates it"
     named = rows.selectExpr("value", "'ordrs' as topic")
     for act, said in (
-        (lambda: load(subscribe="orders", startingTimestmp="3d"), "startingTimestamp is an option"),
+        (lambda: load(subscribe="orders", startingTimestmp="3d"), "do you mean startingTimestamp"),
         (lambda: load(subscribe="orders", **{"value.format": "jsn"}), "'jsn' is not one of json"),
         (lambda: load(subscribe="ordrs").count(), "the cluster has no topic ordrs"),
         (lambda: load(subscribe="orders", startingOffsets="latest").count(), "latest"),
-        (lambda: save(topc="orders"), "topic is an option"),
+        (lambda: save(topc="orders"), "do you mean topic"),
         (lambda: save(topic="ordrs"), misspelt),
         (lambda: named.write.format("horolog").options(**broker).mode("append").save(), misspelt),
         (lambda: save(topic="orders", mode="overwrite"), "cannot be overwritten"),

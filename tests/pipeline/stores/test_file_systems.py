@@ -120,7 +120,7 @@ def test_what_a_url_means():
     assert (place.bucket, place.folder, place.root, place.path("c")) == ("logs", "a/b", "hdfs://logs", "/a/b/c")
     assert (place / "c").canonical() == "hdfs://logs/a/b/c"
     assert Place.of("hdfs:///a", {"fs.defaultFS": "hdfs://n:9"}).canonical() == "hdfs://n:9/a"
-    with pytest.raises(StoreError, match="hdfs://HOST/FOLDER is expected"):
+    with pytest.raises(StoreError, match="expected hdfs://HOST/FOLDER"):
         Place.of("hdfs:///a", high)
     other = Place.of("memory://a/b", {"fs.memory.name": "secret", "dfs.nameservices": "no"})
     assert other.as_options() == {"fs.memory.name": "secret"}

@@ -226,7 +226,7 @@ def test_a_zone_that_java_does_not_know_is_refused(spark):
     [
         (("--zone", "Europe/Berlinn"), "do you mean Europe/Berlin?"),
         (("--zone", "+02:00"), "is not the name of a time zone"),
-        (("--partition-by", "week"), "is expected"),
+        (("--partition-by", "week"), "expected"),
     ],
 )
 def test_folders_that_cannot_be_are_refused(words, said, capsys):

@@ -97,7 +97,7 @@ def test_huge_records_make_a_group_of_rows_of_their_own(tmp_path, monkeypatch):
 def test_rows_that_could_not_be_decoded_are_counted(tmp_path):
     columns = schema(None, pa.schema([(CORRUPT, pa.string())]))
     (file,) = written(
-        LocalStore(tmp_path), rows(FIRST_DAY, FIRST_DAY, **{CORRUPT: pa.array(["no JSON", None])}), columns=columns
+        LocalStore(tmp_path), rows(FIRST_DAY, FIRST_DAY, **{CORRUPT: pa.array(["not JSON", None])}), columns=columns
     )
     assert (file.records, file.broken) == (2, 1)
 

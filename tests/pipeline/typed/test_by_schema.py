@@ -108,7 +108,7 @@ def test_protobuf_of_files(proto, file):
         ({"value_format": "protobuf", "value_schema": SHOP.replace("import", "//")}, "value.schema: .*Money|Timestamp"),
         (
             {"value_format": "protobuf", "value_schema": MONEY, "value_message": "X"},
-            "no message X: shop.Money are there",
+            "no message X; it has shop.Money",
         ),
         ({"value_format": "avro", "value_schema": "/nowhere/a.avsc"}, "value.schema: /nowhere/a.avsc: No such file"),
         ({"value_format": "avro", "value_schema": "{"}, "value.schema: the schema is not JSON"),
@@ -163,7 +163,7 @@ def test_records_of_many_schemas_are_read_as_the_newest(registry):
     assert column.problems[2] == "schema 3 of the registry cannot be read: field id: string is no long"
     assert "has no schema 77" in column.problems[3]
     assert "does not begin with a zero byte" in column.problems[4]
-    assert "is of the type PROTOBUF, and the format is avro" in column.problems[5]
+    assert "has the type PROTOBUF, but the format is avro" in column.problems[5]
     asked = [head.split()[1] for head in registry.server.asked]
     assert asked.count("/schemas/ids/1") == 1
     older = decoding(value_format="avro", registry=registry.url, value_version=1).value
@@ -197,7 +197,7 @@ def test_a_registry_that_does_not_answer_is_no_fault_of_records(registry):
         ({}, ("a", "b"), "set value.subject to choose the schema"),
         ({}, (), "set value.subject to choose the schema"),
         ({"value_subject": "none"}, ("a",), "has no version latest of none"),
-        ({"value_subject": "proto"}, ("a",), "proto is of the type PROTOBUF, and value.format is avro"),
+        ({"value_subject": "proto"}, ("a",), "proto has the type PROTOBUF, but value.format is avro"),
     ],
 )
 def test_subjects_that_are_none(registry, options, topics, said):
@@ -214,12 +214,15 @@ SECRET = "hush-hush"
         ({"value.schema": "a INT"}, "value.schema needs value.format"),
         ({"dead.letter.topic": "d"}, "dead.letter.topic needs value.format or key.format"),
         ({"value.format": "xml"}, "value.format: 'xml' is not one of json"),
-        ({"value.format": "json"}, "value.schema has to define the columns of json"),
+        ({"value.format": "json"}, "value.schema must define the columns of json"),
         ({"value.format": "avro"}, "avro needs value.schema .* or a registry"),
         ({"value.format": "string", "value.schema": "a INT"}, "does not apply to the format string"),
         ({"value.format": "string", "key.message": "M"}, "key.message needs key.format"),
-        ({"value.format": "avro", "value.schema": '"int"', "value.message": "M"}, "value.message is for protobuf"),
-        ({"value.format": "avro", "value.schema": '"int"', "value.subject": "s"}, "value.subject is for a schema of a"),
+        ({"value.format": "avro", "value.schema": '"int"', "value.message": "M"}, "value.message is only for protobuf"),
+        (
+            {"value.format": "avro", "value.schema": '"int"', "value.subject": "s"},
+            "value.subject is only for a schema of a",
+        ),
         (
             {"value.format": "avro", "registry": "http://r", "value.version": "newest"},
             "neither a version number nor latest",
@@ -228,13 +231,13 @@ SECRET = "hush-hush"
             {"value.format": "string", "mode": "strict"},
             "mode: 'strict' is not one of permissive, dropmalformed, failfast",
         ),
-        ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "use one of the two"),
+        ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "give only one of them"),
         ({"value.format": "string", "dead.letter.topic": " "}, "is not a name of a topic"),
         ({"value.format": "string", "timestamp.field": "a"}, "value.format has no fields"),
         ({"key.format": "string", "timestamp.field": "a"}, "value.format has no fields"),
         ({"value.format": "string", "timestamp.unit": "ms"}, "timestamp.unit needs timestamp.field"),
-        ({"value.format": "avro", "registry": f"ftp://u:{SECRET}@r"}, "registry: the address of a registry is http"),
-        ({"value.format": "avro", "registry": "http://r", "basic.auth.user.info": SECRET}, "is USER:PASSWORD"),
+        ({"value.format": "avro", "registry": f"ftp://u:{SECRET}@r"}, "registry: expected http"),
+        ({"value.format": "avro", "registry": "http://r", "basic.auth.user.info": SECRET}, "expected USER:PASSWORD"),
         ({"value.format": "string", "bearer.auth.token": SECRET}, "bearer.auth.token needs registry"),
         (
             {"value.format": "avro", "registry": f"http://u:{SECRET}@r"},
@@ -242,7 +245,7 @@ SECRET = "hush-hush"
         ),
         (
             {"value.format": "avro", "registry": "http://r", "registry.password": SECRET},
-            "registry.password go together",
+            "registry.password needs",
         ),
         (
             {"value.format": "avro", "registry": "http://r", "registry.user": "a:b", "registry.password": "x"},
@@ -260,7 +263,7 @@ SECRET = "hush-hush"
         ),
         (
             {"value.format": "string", "value.formt": "x"},
-            "value.formt is not an option here; value.format is an option",
+            "there is no option value.formt; do you mean value.format?",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_permissive_has_the_reason_and_the_bytes():
     assert [row["key"] for row in rows] == [None, "k1", "k2", "k3"]
     corrupt = [row["_corrupt"] for row in rows]
     assert corrupt[0] == {"reason": "key: byte 1 is not UTF-8", "key": b"\xff", "value": b'{"id":1}'}
-    assert corrupt[2]["reason"].startswith("value: no JSON: ")
+    assert corrupt[2]["reason"].startswith("value: not JSON: ")
     assert corrupt[2]["value"] == b"{"
     assert corrupt[1] is corrupt[3] is None
     (fine,) = decoding().batches([batch(b'{"id":1}').slice(0, 0), batch(None, None).slice(1)])
@@ -90,7 +90,7 @@ def test_dropped_records_are_counted_and_said(caplog):
 
 
 def test_failfast_names_the_first():
-    with pytest.raises(BrokenRecordError, match=r"^orders-3, offset 2: value: no JSON.*mode failfast"):
+    with pytest.raises(BrokenRecordError, match=r"^orders-3, offset 2: value: not JSON.*mode failfast"):
         list(decoding("failfast").batches([batch(b"{}", b"{}", b"{", b"{").slice(1)]))
 
 
@@ -175,10 +175,10 @@ def test_a_field_that_is_no_time_is_a_fault_of_its_record(path, value):
 @pytest.mark.parametrize(
     ("path", "unit", "said"),
     [
-        ("id.ms", "auto", "no field id.ms; at 'ms' there are none"),
-        ("ta", "auto", "at 'ta' there are id, at"),
+        ("id.ms", "auto", "no field id.ms; in place of 'ms' it has none"),
+        ("ta", "auto", "in place of 'ta' it has id, at"),
         ("at.x", "auto", "at.x is double, not a number"),
-        ("at.text", "ms", "timestamp.unit is for a number, and at.text is string"),
+        ("at.text", "ms", "timestamp.unit is only for a number, but at.text is string"),
     ],
 )
 def test_fields_that_cannot_be_times(path, unit, said):

@@ -73,7 +73,7 @@ def test_a_batch_has_types_event_times_and_broken_records(spark, broker, orders)
 
 
 def test_failfast_says_which_record(spark, broker, orders):
-    with pytest.raises(Exception, match=r"BrokenRecordError: .*, offset \d+: value: no JSON"):
+    with pytest.raises(Exception, match=r"BrokenRecordError: .*, offset \d+: value: not JSON"):
         typed(spark.read, broker, orders, mode="failfast").count()
 
 

@@ -49,17 +49,17 @@ def test_columns_that_can_be_written():
 @pytest.mark.parametrize(
     ("columns", "topic", "said"),
     [
-        ({"key": StringType()}, "t", "a column `value` is needed to write; there are key"),
+        ({"key": StringType()}, "t", "the column `value` is missing, which writing needs; the columns are key"),
         ({"value": StringType()}, None, "set the option `topic` or add a column `topic`"),
-        ({"value": LongType()}, "t", "the column `value` is bigint; it has to be string or binary"),
-        ({"value": StringType(), "partition": LongType()}, "t", "`partition` is bigint; it has to be int"),
-        ({"value": StringType(), "timestamp": StringType()}, "t", "`timestamp` is string; it has to be timestamp"),
-        ({"value": StringType(), "headers": StringType()}, "t", "`headers` is string; it has to be array<struct"),
-        ({"value": StringType(), "headers": ArrayType(StringType())}, "t", "it has to be array<struct"),
+        ({"value": LongType()}, "t", "the column `value` is bigint; expected string or binary"),
+        ({"value": StringType(), "partition": LongType()}, "t", "`partition` is bigint; expected int"),
+        ({"value": StringType(), "timestamp": StringType()}, "t", "`timestamp` is string; expected timestamp"),
+        ({"value": StringType(), "headers": StringType()}, "t", "`headers` is string; expected array<struct"),
+        ({"value": StringType(), "headers": ArrayType(StringType())}, "t", "expected array<struct"),
         (
             {"value": StringType(), "headers": ArrayType(StructType([StructField("value", BinaryType())]))},
             "t",
-            "it has to be array<struct",
+            "expected array<struct",
         ),
     ],
 )

@@ -120,16 +120,16 @@ def test_exactly_the_refused_records_go_to_the_rejected_topic(spark, cluster):
 @pytest.mark.parametrize(
     ("schema", "row", "options", "message"),
     [
-        ("key string", ("k",), {"topic": "option"}, "a column `value` is needed"),
+        ("key string", ("k",), {"topic": "option"}, "the column `value` is missing"),
         ("value string", ("v",), {}, "to choose where to write"),
-        ("value int", (1,), {"topic": "option"}, "`value` is int; it has to be string or binary"),
+        ("value int", (1,), {"topic": "option"}, "`value` is int; expected string or binary"),
         (
             "value string, timestamp long",
             ("v", 1),
             {"topic": "option"},
-            "`timestamp` is bigint; it has to be timestamp",
+            "`timestamp` is bigint; expected timestamp",
         ),
-        ("value string, headers array<string>", ("v", ["h"]), {"topic": "option"}, "it has to be array<struct"),
+        ("value string, headers array<string>", ("v", ["h"]), {"topic": "option"}, "expected array<struct"),
         ("value string, topic string", ("v", None), {}, "a row has no topic"),
         ("value string", ("v",), {"topic": "option", "kafka.acks": "1"}, "kafka.acks: '1' is not one of all"),
     ],
@@ -235,7 +235,7 @@ def test_a_huge_record_ends_the_task_and_nothing_of_it_is_written(cluster):
 
 
 def test_what_is_missing_is_told_before_tasks_begin(cluster):
-    with pytest.raises(OptionError, match="a column `value` is needed"):
+    with pytest.raises(OptionError, match="the column `value` is missing"):
         BatchWriter(options_of(cluster, topic="t"), StructType([]))
     gone = parse_write({"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "kafka.max.block.ms": "50"})
     for made in (BatchWriter, StreamWriter):

@@ -102,9 +102,9 @@ def test_sets_are_forgotten_when_there_are_many(monkeypatch):
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("(", r"at 2: \) is expected"),
+        ("(", r"at 2: expected \)"),
         ("a)", r"at 2: there is no \( for this \)"),
-        ("[a", "] is expected"),
+        ("[a", "expected ]"),
         ("[b-a]", "b-a is not a range"),
         ("[[a]", "needs a backslash"),
         ("*a", r"there is nothing before \* to repeat"),

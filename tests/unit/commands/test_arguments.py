@@ -45,7 +45,7 @@ def test_durations_are_read_by_the_one_grammar():
 def test_a_choice_that_is_not_there_is_answered_with_the_likely_one(capsys):
     parser = arguments.Parser(prog="trial")
     arguments.add_output(parser)
-    for word, said in (("jsno", "there is no 'jsno'; do you mean 'json'?"), ("xyz", "one of text, json is expected")):
+    for word, said in (("jsno", "there is no 'jsno'; do you mean 'json'?"), ("xyz", "expected one of text, json")):
         with pytest.raises(SystemExit):
             parser.parse_args(["-o", word])
         assert said in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_one_source_is_enough(home, file):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ssl.trustore.location=x\n", "ssl.truststore.location is"),
+        ("ssl.trustore.location=x\n", "do you mean ssl.truststore.location"),
         ("security.protocol=SASL_SSL\n", "sasl.mechanism is missing"),
         ("a=\\u12\n", "hexadecimal"),
     ],

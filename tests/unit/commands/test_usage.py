@@ -32,7 +32,7 @@ def trial():
 @pytest.mark.parametrize(
     ("words", "fault", "form"),
     [
-        ("", "trial: error: ACTION is missing; one of move, shell, more, empty is expected", "trial ACTION"),
+        ("", "trial: error: ACTION is missing; expected one of move, shell, more, empty", "trial ACTION"),
         ("mvoe", "trial: error: ACTION: there is no 'mvoe'; do you mean 'move'?", "trial ACTION"),
         (
             "move",
@@ -62,13 +62,13 @@ def trial():
         ),
         (
             "shell tcsh",
-            "trial shell: error: shell: there is no 'tcsh'; one of bash, zsh is expected",
+            "trial shell: error: shell: there is no 'tcsh'; expected one of bash, zsh",
             "trial shell bash|zsh",
         ),
         ("shell bash a b", "trial shell: error: unexpected argument 'a b'", "trial shell bash|zsh"),
         (
             "more a b --number x",
-            "trial more: error: --number: 'x' is not a whole number from 0",
+            "trial more: error: --number: 'x' is not a whole number of 0 or more",
             "trial more [FIRST] REST [REST ...] [OPTIONS]",
         ),
         ("empty -", "trial empty: error: unexpected argument '-'", "trial empty"),

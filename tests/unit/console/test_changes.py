@@ -22,7 +22,7 @@ async def test_a_change_is_shown_then_confirmed_and_logged(caplog):
         form = await page.get("/change/topic-create")
         assert "Show what this does" in form.text
         plan = await sent(page, "topic-create", name="orders", partitions="3", settings="retention.ms=7d")
-        assert "nothing was changed yet" in plan.text
+        assert "nothing has changed yet" in plan.text
         assert "creates topic orders with 3 partitions" in plan.text
         assert "orders" not in (await client.metadata()).topics
         done = await confirmed(page, "topic-create", plan)

@@ -78,7 +78,7 @@ async def test_brokers_over_a_store_have_a_bill(answers, monkeypatch):
 async def test_a_lease_that_is_over_is_bad(answers):
     answers["/metrics"] = (METRICS + STORE.replace("LEASE", "-1")).encode()
     async with shown(broker_settings={"horolog_http_listen": "127.0.0.1:0"}) as (page, _client, _broker):
-        assert '<dt>Shortest lease</dt><dd class="bad">over</dd>' in (await page.get("/cluster")).text
+        assert '<dt>Shortest lease</dt><dd class="bad">expired</dd>' in (await page.get("/cluster")).text
 
 
 async def test_a_broker_without_a_store(answers):

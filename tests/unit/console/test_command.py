@@ -60,15 +60,15 @@ def test_a_token_of_the_environment_is_for_one_cluster():
         return command.options_of(arguments(*words), console(environ={"HOROLOG_HTTP_TOKEN": "secret"}), "127.0.0.1")
 
     assert found("-b", "a:1").clusters[0].http.token == "secret"
-    with pytest.raises(UsageError, match="of which cluster"):
+    with pytest.raises(UsageError, match="does not name its cluster"):
         found("-b", "a:1", "-b", "b:2")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-b", "a:1", "-b", "b:2", "--http", "http://a"], "of which cluster"),
-        (["-b", "a:1", "--http", "http://a", "--http", "http://b"], "named twice"),
+        (["-b", "a:1", "-b", "b:2", "--http", "http://a"], "does not name its cluster"),
+        (["-b", "a:1", "--http", "http://a", "--http", "http://b"], "given twice"),
         (["-b", "a:1", "--http", "a:9464"], "http://HOST:PORT"),
         (["-b", "a:1", "--http-token-file", "/no/such"], "cannot be read"),
     ],
@@ -250,9 +250,9 @@ def test_an_identity_provider(tmp_path):
     [
         (("--login", "oidc", "--oidc-issuer", "https://id.example"), "needs --oidc-issuer and --oidc-client-id"),
         (("--oidc-issuer", "https://id.example"), "--oidc-issuer is for --login oidc"),
-        ((*OIDC, "--oidc-issuer", "http://id.example"), "an https address is expected"),
-        ((*OIDC, "--public-url", "console.example"), "an https address is expected"),
-        ((*OIDC, "--oidc-role", "root=x"), "ROLE=VALUE is expected"),
+        ((*OIDC, "--oidc-issuer", "http://id.example"), "expected an https address"),
+        ((*OIDC, "--public-url", "console.example"), "expected an https address"),
+        ((*OIDC, "--oidc-role", "root=x"), "expected ROLE=VALUE"),
     ],
 )
 def test_wrong_options_of_an_identity_provider(words, said):

@@ -38,7 +38,7 @@ async def test_a_group_and_how_its_lag_went():
         text = (await page.get("/group?name=billing")).text
         assert "data-lag=" in text
         assert "1 sample" in text
-        assert "No client reads now." in text
+        assert "The group has no members now." in text
         await page.get("/group?name=billing", headers={"hx-request": "true"})
         assert (await page.get("/group?name=nobody")).status_code == 404
         assert (await page.get("/group")).status_code == 400

@@ -42,7 +42,7 @@ async def test_records_around_a_time():
         assert narrow.count("<tr data-row ") == 3
         after = (await page.get(f"/moment?topic=t&at={now + 5 * MINUTE}&within=1h")).text
         assert "nothing follows within" in after
-        assert "No record that is wanted" in (await page.get("/moment?topic=t&at=30d&within=1m")).text
+        assert "No matching record" in (await page.get("/moment?topic=t&at=30d&within=1m")).text
 
 
 async def test_records_of_a_range():

@@ -83,7 +83,7 @@ async def test_a_reset_that_is_confirmed_is_done_and_logged(caplog):
         unsure = await page.post("/group/reset", data={**fields, "confirm": "x"}, headers=ORIGIN)
         assert (unsure.status_code, await committed(client)) == (400, 2)
         assert 'name="confirm" value="x" aria-invalid="true"' in unsure.text
-        assert '<p class="wrong" id="confirm-wrong" role="alert">the name of the group' in unsure.text
+        assert '<p class="wrong" id="confirm-wrong" role="alert">type the name of the group' in unsure.text
         assert fields_of(unsure.text) == fields
         answer = await page.post("/group/reset", data={**fields, "confirm": "g"}, headers=ORIGIN)
         assert (answer.status_code, answer.headers["location"]) == (303, "/group?name=g")

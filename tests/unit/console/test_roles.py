@@ -39,5 +39,5 @@ def test_values_of_options():
     assert role_of({}, "groups", values) == Role.VIEWER
     assert role_of({"groups": ["sre"]}, "groups", values) == Role.OPERATOR
     for text in ("root=x", "admin", "admin="):
-        with pytest.raises(ValueError, match="ROLE=VALUE is expected"):
+        with pytest.raises(ValueError, match="expected ROLE=VALUE"):
             roles_by_value([text])

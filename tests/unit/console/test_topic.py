@@ -41,7 +41,7 @@ async def test_a_topic_with_its_settings_and_retention():
 async def test_an_empty_topic_and_one_that_is_ahead():
     async with shown() as (page, client, broker):
         await topic_with(client, "none", [])
-        assert "No record with a time" in (await page.get("/topic?name=none")).text
+        assert "has no records with a time" in (await page.get("/topic?name=none")).text
         ahead = broker.clock.wall_ms() + 9 * HOUR
         await topic_with(client, "ahead", [(ahead, b"x")], message_timestamp_after_max_ms="99999999999")
         assert "later than now" in (await page.get("/topic?name=ahead")).text

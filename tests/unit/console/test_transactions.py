@@ -45,7 +45,7 @@ async def test_nothing_is_there():
         await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
         text = (await page.get("/transactions")).text
         assert "There are no transactional ids." in text
-        assert "Readers of committed records wait" in text
+        assert "Consumers with read_committed wait" in text
         wrong = await page.get("/transactions?topic=tt")
         assert (wrong.status_code, 'id="topic-wrong"' in wrong.text) == (404, True)
 

@@ -32,7 +32,7 @@ def test_a_folder_of_this_machine_is_its_own_bucket(tmp_path):
     "url", ["b", "/b", "s3:///x", "s3://b/x?y=1", "s3://b#x", "http://b/x", "file://host/x", "file:///", "file:///x?y"]
 )
 def test_what_names_no_store(url):
-    with pytest.raises(StoreError, match=r"s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER is expected"):
+    with pytest.raises(StoreError, match=r"expected s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER"):
         place(url)
 
 

@@ -38,7 +38,7 @@ def test_a_record_that_matches(wanted):
         (Wanted(key={"id": 1}), "the key is alice, which is not JSON"),
         (Wanted(headers={"h": b"w"}), "the header h is v, not w"),
         (Wanted(headers={"i": None}), "there is no header i"),
-        (Wanted(where=lambda _: False), "`where` refuses it"),
+        (Wanted(where=lambda _: False), "`where` is false for it"),
     ],
 )
 def test_a_record_that_does_not(wanted, why):

@@ -46,7 +46,7 @@ async def test_what_does_not_fit_is_refused():
         await filled(broker)
         text = broker.snapshot("t", times="none")
         broker.create_topic("narrow")
-        with pytest.raises(SnapshotError, match="topic narrow has 1 partition, the snapshot 2"):
+        with pytest.raises(SnapshotError, match="topic narrow has 1 partition, but the snapshot has 2"):
             await broker.restore(text, "narrow")
         broker.create_topic("full", 2)
         with broker.faults.disk_full("full"), pytest.raises(StorageFault):

@@ -86,18 +86,18 @@ def test_records_come_back(records, times):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("horolog snapshot 1", "horolog snapshot 9"), "line 1: 'horolog snapshot 1' is expected"),
+        (("horolog snapshot 1", "horolog snapshot 9"), "line 1: expected 'horolog snapshot 1'"),
         (("partitions: 2\n", ""), "the head has no line 'partitions'"),
         (("partitions: 2", "partitions: two"), "is not a number"),
-        (("times: since the start", "times: later"), "none of those"),
+        (("times: since the start", "times: later"), "is not one of"),
         (("topic: orders", "subject: orders"), "line 2: 'subject: orders' is not a line of the head"),
-        (("[1/0]", "[2/0]"), "line 13: there are 2 partitions, from 0 on"),
+        (("[1/0]", "[2/0]"), "line 13: the topic has 2 partitions, numbered from 0"),
         (("[1/0]", "[1]"), "line 13: .* does not begin a record"),
         (("-90.250s", "yesterday"), "line 13: "),
-        (("key: alice", "keys: alice"), "line 7: 'keys: alice' is not a part of a record"),
+        (("key: alice", "keys: alice"), "line 7: 'keys: alice' does not belong to a record"),
         (("base64:/wE=", "base64:?"), "line 15: "),
         (('{"id": 1}', '"open'), "line 9: "),
-        (("header trace", "header null"), "line 8: a header has a name"),
+        (("header trace", "header null"), "line 8: the name of a header is null"),
         (("key: alice", 'key: "a" 1'), "line 7: "),
     ],
 )

@@ -34,7 +34,9 @@ def run(arguments: argparse.Namespace, at_ms: int | None, console: Console) -> E
     with speaking(store.place.url):
         moment = moment_at(store, at_ms)
         if moment is None:
-            raise NotFoundError(f"{store.place.url} has no moment up to then", "horolog backup list shows all moments")
+            raise NotFoundError(
+                f"{store.place.url} has no moment from that time or before", "horolog backup list shows all moments"
+            )
         topics = _topics(arguments.topics, moment)
         with _folder(arguments) as folder, console.progress("bytes", moment.size_bytes) as progress:
             restored = _restore(moment, PieceReader(store), folder, topics, console, progress.advance)
@@ -107,5 +109,5 @@ def _show(found: dict[str, Any], folder: str, console: Console) -> None:
     console.print(
         f"cluster {found['cluster_id']} as of {console.show_time(found['time_ms'])}: {counted(found['topics'], 'topic')},"
         f" {counted(found['partitions'], 'partition')}, {found['size_bytes']} bytes {what}: {end}."
-        f" Everything written since then, in the last {found['age_s']:.0f} s, is not in it"
+        f" It has nothing that was written since then, in the last {found['age_s']:.0f} s"
     )

@@ -89,4 +89,4 @@ def _show(moments: list[Moment], found: VerifiedBackup, console: Console) -> Non
 
 def _refuse_none(moments: list[Moment], url: str) -> None:
     if not moments:
-        raise NotFoundError(f"{url} has no moment of a backup")
+        raise NotFoundError(f"{url} has no backup")

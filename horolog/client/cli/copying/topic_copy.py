@@ -110,7 +110,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         by_key = arguments.by_key or partition_count <= max(place.partition for place in places)
         if by_key and not arguments.by_key:
             console.note(
-                f"{arguments.target} has only {counted(partition_count, 'partition')}: keys choose the partition"
+                f"{arguments.target} has only {counted(partition_count, 'partition')}, so keys choose the partitions"
             )
         copying = Copying(arguments.target, None, by_key, arguments.times, lens, arguments.max)
         moment = _records(admin, places, times, arguments)

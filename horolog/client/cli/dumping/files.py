@@ -39,12 +39,12 @@ def files_of(path: str) -> list[str]:
     if place.is_dir():
         found = sorted(str(one) for one in place.iterdir() if one.is_file() and kind_of(one.name) is not None)
         if not found:
-            raise MissingFile(f"{path} is a folder without files of a log")
+            raise MissingFile(f"{path} is a folder without files that this command reads")
         return found
     if not place.exists():
         raise MissingFile(f"{path} does not exist")
     if kind_of(path) is None:
-        raise MissingFile(f"{path} is not a file of a data folder, by its name")
+        raise MissingFile(f"{path} does not have the name of a file in a data folder")
     return [path]
 
 

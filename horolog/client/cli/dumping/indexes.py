@@ -80,7 +80,7 @@ class OffsetsCheck:
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:  # noqa: ARG002 - the other check needs it
         """The entries left after the last batch."""
         while self._number < len(self._entries):
-            yield self._astray(", the log ends before")
+            yield self._astray(", the log ends before it")
 
     def _astray(self, more: str) -> Item:
         number = self._number
@@ -120,10 +120,10 @@ class TimesCheck:
     def _judge(self, timestamp: int, offset: int, needed: int) -> Iterator[Item]:
         number = self._number
         if timestamp < needed:
-            text = f"entry {number}: records up to offset {offset} are as late as {needed}, not {timestamp}: lookups skip some"
+            text = f"entry {number}: the latest time up to offset {offset} is {needed}, not {timestamp}: lookups skip some records"
             yield problem(text, number)
         elif timestamp > self._latest and not self._has_untimed:
-            text = f"entry {number}: no record up to offset {offset} is as late as {timestamp}, the latest is {self._latest}"
+            text = f"entry {number}: the latest time up to offset {offset} is {self._latest}, not {timestamp}"
             yield problem(text, number)
 
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:
@@ -131,11 +131,11 @@ class TimesCheck:
         told = self._entries[-1][0] if self._entries else -1
         if is_complete and told < self._latest_record:
             yield problem(
-                f"its last entry is not the latest time, {self._latest_record}, but {told}: lookups skip the segment"
+                f"its last entry is {told}, not the latest time, {self._latest_record}: lookups skip the segment"
             )
         for number in range(self._number, len(self._entries)):
             offset = self._base_offset + self._entries[number][1]
-            yield problem(f"entry {number}: offset {offset} is behind the end of the log, {self._last_offset}", number)
+            yield problem(f"entry {number}: offset {offset} is after the end of the log, {self._last_offset}", number)
 
 
 CHECK_OF: dict[str, type[OffsetsCheck] | type[TimesCheck]] = {"offset-index": OffsetsCheck, "time-index": TimesCheck}

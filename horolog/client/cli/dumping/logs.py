@@ -83,7 +83,7 @@ def dump_log(file: File, size_bytes: int, base_offset: int | None, asked: DumpOp
 def _batch_items(found: Batch, asked: DumpOptions, summary: Summary) -> Iterator[Item]:
     yield records.header_item(found)
     if asked.max_batch_bytes is not None and found.size_bytes > asked.max_batch_bytes:
-        problem = f"{found.size_bytes} bytes are more than the {asked.max_batch_bytes} that a batch may have"
+        problem = f"{found.size_bytes} bytes are more than the maximum of {asked.max_batch_bytes} for a batch"
         yield {"type": "problem", "position": found.position, "offset": found.base_offset, "problem": problem}
     if not asked.deep:
         return
@@ -92,7 +92,7 @@ def _batch_items(found: Batch, asked: DumpOptions, summary: Summary) -> Iterator
             summary.records += 1
             yield item
     except DecodeError as error:
-        problem = f"the checksum is right, the records cannot be read: {error}"
+        problem = f"the checksum is right, but the records cannot be read: {error}"
         yield {"type": "problem", "position": found.position, "offset": found.base_offset, "problem": problem}
 
 

@@ -49,7 +49,7 @@ def read_users(data_dirs: Sequence[str], environ: Mapping[str, str]) -> Rules:
     try:
         return encoder_of(environ).decoded_rules(rules)
     except NotDecoded as error:
-        raise CommandError(f"{', '.join(data_dirs)}: {error}", f"{ENVIRONMENT} has it for this command") from error
+        raise CommandError(f"{', '.join(data_dirs)}: {error}", f"set {ENVIRONMENT} to the broker's secret") from error
 
 
 def encoder_of(environ: Mapping[str, str]) -> PasswordEncoder:
@@ -98,7 +98,7 @@ def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -
             )
         if not stored.found and any(_has_data(storage, one) for one in data_dirs):
             raise CommandError(
-                f"{', '.join(data_dirs)}: a Kafka data folder, or {FILE_NAME} is lost",
+                f"{', '.join(data_dirs)} holds data of Kafka, or has lost {FILE_NAME}",
                 "take it over first: horolog adopt DIR",
             )
         state = state_of(stored).apply(decide(stored.rules))

@@ -37,7 +37,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
 
     name = words[0].rpartition("/")[2].removesuffix(".sh") if words else ""
     if name not in SCRIPTS:
-        raise UsageError(f"{name!r} is not one of Kafka's scripts that horolog has", f"there are {', '.join(SCRIPTS)}")
+        raise UsageError(f"horolog has no script {name!r}", f"its scripts are {', '.join(SCRIPTS)}")
     console.command = name
     script = import_module(SCRIPTS[name])
     parser = Parser(prog=name, allow_abbrev=True)

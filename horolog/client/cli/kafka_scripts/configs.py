@@ -71,11 +71,11 @@ def _entity(arguments: argparse.Namespace) -> tuple[str, str | None]:
     if arguments.broker_defaults:
         named.append(("broker", ""))
     if len(named) + (arguments.entity_type is not None) != 1:
-        raise UsageError("one of --entity-type, --topic, --broker, --broker-defaults and --group is expected")
+        raise UsageError("expected one of --entity-type, --topic, --broker, --broker-defaults and --group")
     if named:
         return named[0]
     if arguments.entity_type in NOT_SERVED:
-        raise UsageError(f"--entity-type {arguments.entity_type} is not served", f"{', '.join(KINDS)} are")
+        raise UsageError(f"--entity-type {arguments.entity_type} is not supported", f"use {', '.join(KINDS)}")
     if arguments.entity_default:
         if arguments.entity_type != "brokers":
             raise UsageError("--entity-default is for --entity-type brokers")

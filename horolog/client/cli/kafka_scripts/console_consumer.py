@@ -61,9 +61,9 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     lines = RecordLines(properties(arguments.property))
     group = arguments.group or arguments.client_settings.get("group.id")
     if arguments.partition is not None and (group or arguments.topic is None):
-        raise UsageError("--partition is of one --topic, without a group")
+        raise UsageError("--partition needs one --topic, and no group")
     if arguments.offset != "latest" and (arguments.partition is None or arguments.from_beginning):
-        raise UsageError("--offset needs --partition and excludes --from-beginning")
+        raise UsageError("--offset needs --partition, and cannot be used with --from-beginning")
     options = {"group": group, "auto_commit_ms": COMMIT_MS} if group else {}
     async with (
         connected(arguments) as client,
@@ -90,7 +90,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 def _reset_of(arguments: argparse.Namespace) -> str:
     chosen = arguments.client_settings.get("auto.offset.reset", "latest")
     if chosen not in {"earliest", "latest", "none"}:
-        raise UsageError(f"auto.offset.reset={chosen}: earliest, latest or none is expected")
+        raise UsageError(f"auto.offset.reset={chosen}: expected earliest, latest or none")
     return str(chosen)
 
 
@@ -125,7 +125,7 @@ async def _seek(consumer: "Consumer", places: "list[TopicPartition]", offset: st
         for place in places:
             consumer.seek(place, int(offset))
     else:
-        raise UsageError(f"--offset {offset}: earliest, latest or a number from 0 is expected")
+        raise UsageError(f"--offset {offset}: expected earliest, latest or a number of 0 or more")
 
 
 async def _print(consumer: "Consumer", lines: RecordLines, arguments: argparse.Namespace, console: Console) -> int:

@@ -21,7 +21,7 @@ class LineReader:
     def __init__(self, given: Mapping[str, str]) -> None:
         unknown = sorted(set(given) - KNOWN - {"topic"})
         if unknown:
-            raise UsageError(f"--property {unknown[0]} is not known", f"{', '.join(sorted(KNOWN))} are")
+            raise UsageError(f"there is no --property {unknown[0]}", f"use {', '.join(sorted(KNOWN))}")
         own = dict(given)
         self.ignores_errors = is_true(own, "ignore.error")
         self._parses_key = is_true(own, "parse.key")

@@ -56,7 +56,7 @@ def moment_of(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--to-datetime {text}: YYYY-MM-DDTHH:mm:SS.sss is expected") from error
+        raise UsageError(f"--to-datetime {text}: expected YYYY-MM-DDTHH:mm:SS.sss") from error
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -64,6 +64,6 @@ def period_ms(text: str) -> int:
     """`PT30M`, `P1DT2H`."""
     found = _PERIOD.fullmatch(text)
     if found is None or not any(found.groups()):
-        raise UsageError(f"--by-duration {text}: a duration as PnDTnHnMnS is expected")
+        raise UsageError(f"--by-duration {text}: expected a duration in the form PnDTnHnMnS")
     days, hours, minutes, seconds = (int(number or 0) for number in found.groups()[:4])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + int((found[5] or "0").ljust(3, "0"))

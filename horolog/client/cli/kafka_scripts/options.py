@@ -76,7 +76,7 @@ def assignments(texts: list[str] | None) -> dict[str, str]:
         for part in _BETWEEN_ASSIGNMENTS.split(text):
             key, sign, value = part.partition("=")
             if not key.strip() or not sign:
-                raise UsageError(f"{part!r}: KEY=VALUE is expected")
+                raise UsageError(f"{part!r}: expected KEY=VALUE")
             bracketed = value.startswith("[") and value.endswith("]")
             found[key.strip()] = value[1:-1] if bracketed else value
     return found
@@ -88,7 +88,7 @@ def properties(texts: list[str] | None) -> dict[str, str]:
     for text in texts or ():
         key, sign, value = text.partition("=")
         if not key:
-            raise UsageError(f"{text!r}: KEY=VALUE is expected")
+            raise UsageError(f"{text!r}: expected KEY=VALUE")
         found[key] = value if sign else ""
     return found
 

@@ -27,7 +27,7 @@ class RecordLines:
     def __init__(self, given: Mapping[str, str]) -> None:
         unknown = sorted(set(given) - KNOWN)
         if unknown:
-            raise UsageError(f"--property {unknown[0]} is not known", f"{', '.join(sorted(KNOWN))} are")
+            raise UsageError(f"there is no --property {unknown[0]}", f"use {', '.join(sorted(KNOWN))}")
         own = dict(given)
         writers: tuple[Callable[[ConsumerRecord], bytes], ...] = (
             *(_timestamp, _partition, _offset),

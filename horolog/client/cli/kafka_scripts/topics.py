@@ -86,7 +86,7 @@ async def _create(admin: "Admin", arguments: argparse.Namespace, console: Consol
 
 async def _alter(admin: "Admin", arguments: argparse.Namespace, _console: Console) -> ExitCode:
     if arguments.partitions is None:
-        raise UsageError("--alter needs --partitions", "settings are altered by kafka-configs")
+        raise UsageError("--alter needs --partitions", "kafka-configs alters settings")
     for topic in await _chosen(admin, arguments):
         await admin.create_partitions({topic.name: arguments.partitions})
     return ExitCode.OK

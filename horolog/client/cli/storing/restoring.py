@@ -64,12 +64,12 @@ def _check_range(live: BucketStore, at_ms: int, settings: Settings, console: Con
     try:
         founded_ms = live.stat(key(LOG, 0)).last_modified_ms
     except FileNotFoundError:
-        raise CommandError(f"{live.place.url}: no broker has used this place") from None
+        raise CommandError(f"{live.place.url}: no broker has used this URL") from None
     now_ms = console.now_ms()
     earliest_ms = max(founded_ms, now_ms - settings.horolog_store_history_ms)
     if not earliest_ms <= at_ms <= now_ms:
         raise NotFoundError(
-            f"{_shown(at_ms, console)} is outside of the history of {live.place.url}",
+            f"{_shown(at_ms, console)} is outside the history of {live.place.url}",
             f"choose a time from {_shown(earliest_ms, console)} to {_shown(now_ms, console)}",
         )
 
@@ -80,9 +80,9 @@ def _found_at(moment: MomentStore, live: BucketStore, at_ms: int, console: Conso
     merged = moment.merged_since(found.state)
     if merged:
         raise NotFoundError(
-            f"{live.place.url}: the history does not reach back to {_shown(at_ms, console)}: records of then have been merged, in"
+            f"{live.place.url}: the history does not reach back to {_shown(at_ms, console)}: its records have been merged since, in"
             f" {', '.join(wal.folder for wal in merged)}",
-            "choose a later time, and raise horolog.store.history.ms for the next time",
+            "choose a later time; a larger horolog.store.history.ms keeps more",
         )
     return found
 

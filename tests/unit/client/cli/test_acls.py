@@ -83,9 +83,9 @@ def test_rules_are_made_before_the_first_start(
     ("words", "told"),
     [
         (("add", "alice", "fly", "topic:t"), "is not an operation"),
-        (("add", "alice", "read", "t"), "names no resource"),
-        (("add", "alice", "read", "topic:"), "names no resource"),
-        (("add", "alice", "read", "planet:t"), "names no resource"),
+        (("add", "alice", "read", "t"), "is not a resource"),
+        (("add", "alice", "read", "topic:"), "is not a resource"),
+        (("add", "alice", "read", "planet:t"), "is not a resource"),
         (("check", "alice", "read", "topic:t*"), "not a single resource"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

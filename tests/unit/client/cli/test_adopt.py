@@ -1,4 +1,4 @@
-"""`horolog adopt` on folders: what it says of them, what it refuses, and that the next start knows what was given."""
+"""`horolog adopt` on folders: what it says of them, what it refuses, and that the folders are ready for the next start what was given."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def test_a_look_changes_nothing(folder, horolog):
     assert found["orders"]["settings_from"] == "unknown"
     assert ended.json["summary"] == {"topics": 2, "settings_unknown": 2, "expiring_bytes": 0, "unreadable": 0}
     text = horolog("adopt", folder, "-n", "--tz", "UTC").out
-    assert "all is kept" in text
+    assert "nothing expires" in text
     assert "2020-09-13T12:26:40.019" in text
     assert "nothing was written" in text
 
@@ -236,7 +236,7 @@ def test_settings_in_force_are_shown(horolog, golden_root, tmp_path):
     golden.Case("v2-multiseg", golden_root).copy("clean", tmp_path / "data")
     given = tmp_path / "given.json"
     for settings, shown in (
-        ('{"topic": {"cleanup.policy": "compact"}}', "its latest values"),
+        ('{"topic": {"cleanup.policy": "compact"}}', "latest value per key"),
         ('{"topic": {"retention.ms": "-1", "retention.bytes": "5"}}', "ever, 5 bytes"),
     ):
         given.write_text(settings)

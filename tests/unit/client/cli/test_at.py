@@ -162,12 +162,12 @@ def test_nothing_found_is_said(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["t", "nonsense"], "TIME: 'nonsense': a time is expected"),
+        (["t", "nonsense"], "TIME: 'nonsense': expected a time"),
         (["t", "10:05", "--for", "5m", "--around", "5m"], "--for and --around both set the end"),
         (["t", "10:05", "--for", "0s"], "--for: the range is empty"),
-        (["t", "10:05..10:10", "--around", "5m"], "no other end"),
+        (["t", "10:05..10:10", "--around", "5m"], "cannot have another end"),
         (["t", "10:05", "--grep", "("], "is not a regular expression"),
-        (["t", "10:05", "--look-ahead", "far"], "a duration (1h), a size (64MiB) or all is expected"),
+        (["t", "10:05", "--look-ahead", "far"], "expected a duration (1h), a size (64MiB) or all"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run, words, said):

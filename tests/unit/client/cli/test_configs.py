@@ -86,7 +86,7 @@ def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
     wait_until(lambda: set_on_the_topic(run, topic) == [])
     explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
-    assert "WHAT IT IS" in explained
+    assert "DESCRIPTION" in explained
     assert run("configs", "list", "topic", topic, "no.such.key").code == 4
     assert run("configs", "set", "topic", topic, "retention.ms=7d", "-o", "json").json[0]["to"] == "604800000"
     assert run("configs", "set", "topic", topic, "retention.ms=soon").code == 2
@@ -115,7 +115,7 @@ def test_settings_of_all_brokers_are_found_set_for_all_or_not(run):
 def test_a_broker_that_is_not_there_is_not_waited_for(run):
     ended = run("configs", "list", "broker", "4711")
     assert ended.code == 4
-    assert "there is no broker 4711; there is: " in ended.err
+    assert "there is no broker 4711; the brokers are " in ended.err
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(horolog, ours):
     shown = horolog("configs", "set", "topic", "t", "retention.ms=7d", "-b", ours).out
     assert shown.splitlines()[1].startswith("retention.ms")
     assert horolog("configs", "unset", "topic", "t", "retention.ms", "-o", "json", "-b", ours).json[0]["to"] == "11"
-    (number,) = horolog("configs", "list", "broker", "4711", "-b", ours).err.partition("there is: ")[2].split()
+    (number,) = horolog("configs", "list", "broker", "4711", "-b", ours).err.partition("the brokers are ")[2].split()
     assert (
         horolog("configs", "list", "broker", number, "log.retention.ms", "-o", "json", "-b", ours).json[0]["value"]
         == "11"

@@ -306,7 +306,10 @@ def test_files_that_a_read_has_pinned_are_shown_and_no_damage(horolog, data):
     assert found["folder"].startswith(str(data / "horolog-pins"))
     assert document["summary"]["damaged"] == 0
     said = horolog("doctor", data).out
-    assert f"1 file of a scan of {owner.user}, pid {owner.pid}, which is over" in said
+    assert (
+        f"1 file of a scan of {owner.user}, pid {owner.pid}, which has ended (the next read removes it, or remove the folder)"
+        in said
+    )
 
 
 def test_what_was_repaired_is_shown_with_what_it_was(data, horolog):
@@ -326,8 +329,8 @@ def test_what_was_repaired_is_shown_with_what_it_was(data, horolog):
         ({"action": "set aside", "size_bytes": 7}, "set 7 bytes aside in x.log"),
         ({"action": "removed", "reason": "torn"}, "remove x.log (torn, a copy is kept)"),
         ({"action": "removed", "reason": "left over"}, "remove x.log (left over)"),
-        ({"action": "written"}, "write x.log anew"),
-        ({"action": "made"}, "make x.log"),
+        ({"action": "written"}, "write x.log"),
+        ({"action": "made"}, "create x.log"),
     ],
 )
 def test_an_action_is_one_sentence(action, line):
@@ -336,8 +339,8 @@ def test_an_action_is_one_sentence(action, line):
 
 def test_index_files_are_one_line_together():
     anew = [{"action": "made anew", "file": f"/data/t-0/{number}.index"} for number in range(3)]
-    assert action_lines(anew) == ["make 3 index files anew from their logs"]
-    assert action_lines(anew[:1]) == ["write 0.index anew"]
+    assert action_lines(anew) == ["rebuild 3 index files from their logs"]
+    assert action_lines(anew[:1]) == ["rebuild 0.index"]
 
 
 def test_findings_without_an_end_or_a_time_are_sentences_too():

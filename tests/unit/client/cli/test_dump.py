@@ -195,8 +195,8 @@ def test_zeros_behind_the_end_are_room_and_no_damage(damaged, horolog):
     [
         ("index", 3, "is not in the batch"),
         ("index", 7, "no batch begins at"),
-        ("timeindex", 7, "records up to offset|as late as"),
-        ("timeindex", 11, "records up to offset|as late as|behind the end"),
+        ("timeindex", 7, "the latest time up to offset"),
+        ("timeindex", 11, "the latest time up to offset|after the end"),
     ],
 )
 @pytest.mark.parametrize("option", [(), ("--verify-index-only",)])
@@ -327,10 +327,14 @@ def test_an_index_that_is_wrong_in_itself_says_where(tmp_path, horolog, kind, en
         (
             "timeindex",
             lambda data: data + indexes.ENTRY_OF["time-index"].pack(2**50, 10**6),
-            "is behind the end of the log",
+            "is after the end of the log",
         ),
         ("timeindex", lambda data: indexes.ENTRY_OF["time-index"].pack(5, 3) + data[12:], "lookups skip some"),
-        ("timeindex", lambda data: data[:-12] + indexes.ENTRY_OF["time-index"].pack(2**50, 10), "is as late as"),
+        (
+            "timeindex",
+            lambda data: data[:-12] + indexes.ENTRY_OF["time-index"].pack(2**50, 10),
+            "the latest time up to",
+        ),
     ],
 )
 def test_an_index_that_says_other_than_its_log(damaged, horolog, suffix, change, said):

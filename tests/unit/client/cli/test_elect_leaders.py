@@ -51,7 +51,7 @@ def test_a_person_who_says_no_elects_nothing(run, topic, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--partition", "0"), 2, "--partition is of one topic; name one topic"),
+        (("--partition", "0"), 2, "--partition needs a single topic; name one topic"),
         (("none",), 4, "there is no topic 'none'"),
         (("{topic}", "--unclean"), 2, "an unclean election cannot be undone; pass --yes without a terminal"),
     ],

@@ -35,4 +35,4 @@ def test_where_a_file_is_in_the_way_none_is_written(horolog, tmp_path):
 def test_a_file_that_does_not_come_along(horolog):
     ended = horolog("files", "nothing.txt")
     assert (ended.code, ended.out) == (4, "")
-    assert f"horolog has no file nothing.txt; there are {NAMES[0]}" in ended.err
+    assert f"horolog has no file nothing.txt; the files are {NAMES[0]}" in ended.err

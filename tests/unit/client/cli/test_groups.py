@@ -28,7 +28,7 @@ def test_a_group_is_moved_by_time_after_a_look(run, hourly):
     ranged = run("groups", "reset", group, "--to", "10:05..")
     assert (ranged.code, ranged.out) == (2, "")
     assert "--to '10:05..' is a range: a group stores where to continue, not where to stop" in ranged.err
-    assert "--to '10:05' goes to its beginning" in ranged.err
+    assert "use --to '10:05' for its start" in ranged.err
     beyond = run("groups", "reset", group, "--to-offset", "1000", "-o", "json")
     assert (beyond.json[0]["to"], f"{hourly}-0 ends at 5: offset 1000 is beyond its end" in beyond.err) == (5, True)
 
@@ -69,9 +69,10 @@ def test_a_member_that_has_not_committed_is_not_up_to_date(run, hourly, address)
     assert ("no commit yet" in late.out, "up to 5" in late.out) == (True, True)
     assert early.code == 0
     without = run("groups", "lag", group)
-    assert (without.code, f"horolog groups lag: group {group!r} has committed nothing\n" in without.err) == (0, True), (
-        without
-    )
+    assert (without.code, f"horolog groups lag: group {group!r} has no committed offsets\n" in without.err) == (
+        0,
+        True,
+    ), without
 
 
 def test_an_alert_does_not_pass_because_nothing_was_looked_at(run, hourly):
@@ -156,8 +157,12 @@ def test_groups_are_shown_as_tables(at_ours):
     ("words", "code", "said"),
     [
         (("reset", "g", "--to", ".."), 2, "give one time"),
-        (("reset", "g", "--by", "some"), 2, "--by 'some': a whole number is expected"),
-        (("reset", "g", "--to", "latest", "--partition", "0"), 2, "--partition is of one topic; name it with --topic"),
+        (("reset", "g", "--by", "some"), 2, "--by 'some': expected a whole number"),
+        (
+            ("reset", "g", "--to", "latest", "--partition", "0"),
+            2,
+            "--partition needs a single topic; name it with --topic",
+        ),
         (("reset", "none", "--to", "latest"), 4, "there is no group 'none'"),
         (("delete", "g"), 2, "cannot be undone"),
         (("delete", "none", "--yes"), 4, "there is no group 'none'"),
@@ -193,7 +198,7 @@ def test_offsets_of_single_partitions_are_deleted(at_ours, monkeypatch):
     refused = at_ours(*words)
     assert (refused.code, "--yes" in refused.err) == (2, True)
     missing = at_ours(*words, "--partition", "7", "--yes")
-    assert (missing.code, "has committed nothing there" in missing.err) == (4, True)
+    assert (missing.code, "has no committed offsets there" in missing.err) == (4, True)
     assert at_ours(*words, "--partition", "0", "--yes", "-o", "json").json == [
         {"topic": "t", "partition": 0, "deleted": 0}
     ]

@@ -81,7 +81,7 @@ def test_a_word_that_is_nearly_a_command_is_answered_with_the_command(capsys):
         ("topic list", "do you mean 'topics'?"),
         ("topics ls", "there is no 'ls'; do you mean 'list'?"),
         ("groups rm x", "there is no 'rm'; do you mean 'delete'?"),
-        ("topics frobnicate", "there is no 'frobnicate'; one of list, create, "),
+        ("topics frobnicate", "there is no 'frobnicate'; expected one of list, create, "),
         ("topics list -o jsn", "there is no 'jsn'; do you mean 'json'?"),
         ("-P dev topics list", "options come after the command: horolog topics list -P dev"),
         ("--bootstrap a:1 at orders 10:05", "options come after the command: horolog at orders 10:05 --bootstrap a:1"),

@@ -101,7 +101,7 @@ class Terminal(io.StringIO):
     [
         (("--format", "json", "--key-separator", ":"), "--key-separator is for lines; in JSON the key is the member"),
         (("--key-separator", ""), "--key-separator must not be empty"),
-        (("-H", "nothing"), "--header 'nothing': NAME=VALUE is expected"),
+        (("-H", "nothing"), "--header 'nothing': expected NAME=VALUE"),
         (("--timestamp", "@1700000000"), "--timestamp @1700000000: the timestamp 1700000000 looks like seconds"),
         (("--timestamp", "soon"), "--timestamp: 'soon'"),
     ],

@@ -70,13 +70,13 @@ def test_a_broker_without_quotas_says_so(run, monkeypatch):
     ("words", "said"),
     [
         (("set", "producer_byte_rate=1"), "give --user, --client-id or --ip"),
-        (("set", "producer_byte_rat=1", "--user", "a"), "do you mean producer_byte_rate?"),
-        (("set", "zzz=1", "--user", "a"), "there are producer_byte_rate, "),
-        (("set", "request_percentage=much", "--user", "a"), "a number is expected"),
+        (("set", "producer_byte_rat=1", "--user", "a"), "do you mean 'producer_byte_rate'?"),
+        (("set", "zzz=1", "--user", "a"), "the quotas are producer_byte_rate, "),
+        (("set", "request_percentage=much", "--user", "a"), "expected a number"),
         (("set", "producer_byte_rate=10Mb/s", "--user", "a"), "is not a size"),
-        (("list", "--user", ""), "--user is empty; --default user is for all"),
-        (("list", "--user", "a", "--default", "user"), "leave one of them out"),
-        (("list", "--user", "a", "--ip", "192.0.2.7"), "a quota of an address has no other part"),
+        (("list", "--user", ""), "--user is empty; give a name, or --default user for all"),
+        (("list", "--user", "a", "--default", "user"), "give only one of them"),
+        (("list", "--user", "a", "--ip", "192.0.2.7"), "the quota of an address cannot be limited to"),
     ],
 )
 def test_wrong_usage(horolog, words, said):

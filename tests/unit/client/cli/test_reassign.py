@@ -54,9 +54,9 @@ def test_what_a_broker_refuses_is_shown_with_its_reason(there):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("move", "t", "--to", "7"), 4, "there is no broker 7; there is: 1, 2"),
+        (("move", "t", "--to", "7"), 4, "there is no broker 7; the brokers are 1, 2"),
         (("move", "none", "--to", "1"), 4, "there is no topic 'none'"),
-        (("move", "t", "--to", "1,1"), 2, "broker numbers such as 1,2 are expected, each once"),
+        (("move", "t", "--to", "1,1"), 2, "expected broker numbers such as 1,2, each once"),
         (("move", "t", "--to", "x"), 2, "'x' is not a whole number"),
         (("move", "t"), 2, "--to is missing"),
     ],

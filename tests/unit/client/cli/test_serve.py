@@ -76,5 +76,5 @@ def test_without_the_option_there_is_no_process(monkeypatch):
 @pytest.mark.parametrize("address", ["0.0.0.0:8080", "192.0.2.1:8080", "[::]:8080", ":8080"])
 def test_pages_that_others_reach_are_another_commands(address):
     given = arguments("--listen", "127.0.0.1:9092", "--console", address)
-    with pytest.raises(UsageError, match="would speak without TLS"), serve._pages(given, {}):
+    with pytest.raises(UsageError, match="would have no TLS"), serve._pages(given, {}):
         pass

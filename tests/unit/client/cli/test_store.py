@@ -136,7 +136,7 @@ def test_objects_kept_for_restores_are_a_kind_of_their_own(shared, capsys):
     assert found["month"]["history_dollars"] == pytest.approx(10**6 / 1e9 * 0.023)
     shown = run_typed(capsys, "store", "du", shared, "--month").out
     assert "kept for restores" in shown
-    assert "of it, kept for restores" in shown
+    assert "kept for restores, included" in shown
 
 
 def test_the_size_of_a_prefix_whose_journal_is_damaged(shared, tmp_path, capsys):
@@ -168,4 +168,4 @@ def test_a_month_of_what_lies_there(shared, capsys):
     assert month["reads"] > 0
     refused = run_typed(capsys, "store", "du", shared, "--month", "--price-writes", "much")
     assert refused.code == 2
-    assert "'much' is not a number of dollars" in refused.err
+    assert "'much' is not an amount in dollars" in refused.err

@@ -46,8 +46,8 @@ def test_all_that_can_be_chosen(horolog, runs):
     ("words", "said"),
     [
         (("--port", "70000"), "--port: 70000 is not a port"),
-        (("--no-console", "--console-port", "1"), "leave one of them out"),
-        (("--set", "nothing"), "KEY=VALUE is expected"),
+        (("--no-console", "--console-port", "1"), "give only one of them"),
+        (("--set", "nothing"), "expected KEY=VALUE"),
         (("extra",), "unexpected argument 'extra'"),
     ],
 )
@@ -80,7 +80,7 @@ def test_the_port_of_the_console_is_looked_at_before_anything_starts(horolog, ru
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (SettingsError("num.partitions", "x", "a number is expected"), 2, "num.partitions"),
+        (SettingsError("num.partitions", "x", "expected a number"), 2, "num.partitions"),
         (DataFolderError("d is in use"), 1, "d is in use"),
         (OSError(13, "Permission denied"), 1, "Permission denied"),
         (error_of(ErrorCode.KAFKA_STORAGE_ERROR), 1, "the sample data was not written"),

@@ -79,7 +79,7 @@ async def test_a_position_can_be_set(client):
         await consumer.seek_to_end([B])
         assert (await consumer.position(A), await consumer.position(B)) == (0, 10)
         assert await consumer.lag(A) == 10
-        with pytest.raises(ValueError, match="offsets are not negative"):
+        with pytest.raises(ValueError, match="is negative"):
             consumer.seek(A, -1)
         with pytest.raises(KafkaError, match="t-7 is not assigned"):
             consumer.seek(TopicPartition("t", 7), 0)
@@ -168,18 +168,18 @@ async def test_what_does_not_fit_together(client, topics):
 
 
 async def test_without_a_group_there_is_nothing_to_share_or_to_commit(client):
-    with pytest.raises(ValueError, match="commits need a group"):
+    with pytest.raises(ValueError, match="auto_commit_ms needs a group"):
         Consumer(client, auto_commit_ms=5)
     async with Consumer(client) as consumer:
         for call in (consumer.subscribe(["t"]), consumer.commit(), consumer.committed([A])):
-            with pytest.raises(ValueError, match="made without a group"):
+            with pytest.raises(ValueError, match="has no group"):
                 await call
 
 
 async def test_a_fault_is_raised_by_the_poll(client):
     async with Consumer(client, start="none") as consumer:
         consumer.assign([A])
-        with pytest.raises(KafkaError, match="no position in t-0"):
+        with pytest.raises(KafkaError, match="there is no offset to start at in t-0"):
             await consumer.poll(10_000)
 
 

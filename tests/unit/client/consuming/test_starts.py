@@ -55,7 +55,7 @@ async def test_without_a_start_a_missing_position_is_an_error(address):
     async with Client(address) as client:
         starts = Starts(client, "g", "none", 0)
         assert await starts.find([A]) == {A: 1}
-        with pytest.raises(KafkaError, match="no position in t-1") as caught:
+        with pytest.raises(KafkaError, match="there is no offset to start at in t-1") as caught:
             await starts.find([A, B])
         assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -68,5 +68,5 @@ async def test_times_become_offsets_or_the_end(address):
 
 
 def test_a_start_that_is_none():
-    with pytest.raises(ValueError, match="start 'soon': earliest, latest, none or milliseconds"):
+    with pytest.raises(ValueError, match="start 'soon': expected earliest, latest, none or milliseconds"):
         Starts(None, None, "soon", 0)

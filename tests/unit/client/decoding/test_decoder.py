@@ -72,7 +72,7 @@ async def test_formats_that_are_named():
     assert (found.value, found.value_text, found.key, found.key_text) == ({"a": 1}, '{"a":1}', 5, "5")
     found = await decoded(b"{", value_format="json")
     assert (found.value, found.value_format) == ("{", "text")
-    assert found.value_problem.startswith("no JSON")
+    assert found.value_problem.startswith("not JSON")
     found = await decoded(FRAME + b"{", value_format="json")
     assert found.value == "000000000" + "77b"
 
@@ -80,7 +80,7 @@ async def test_formats_that_are_named():
 async def test_a_head_without_a_registry_says_what_is_missing():
     found = await decoded(FRAME + b"\x0e")
     assert (found.value, found.value_format) == ("00000000070e", "hex")
-    assert found.value_problem == "it seems to be of schema 7 of a registry, and no registry is named"
+    assert found.value_problem == "it seems to have schema 7 of a registry, but no registry is given"
 
 
 async def test_avro_of_a_file(schemas):
@@ -90,7 +90,7 @@ async def test_avro_of_a_file(schemas):
         found = await decoded(data, schema_file=path)
         assert (found.value, found.value_format, found.value_schema) == ({"id": 7}, "avro", "Order")
     found = await decoded(b"\xff\xff", schema_file=path, value_format="avro")
-    assert (found.value, found.value_problem) == ("ffff", "no Avro of this schema: it ends too early")
+    assert (found.value, found.value_problem) == ("ffff", "not Avro of this schema: it ends too early")
     assert (await decoded(FRAME, schema_file=path)).value_problem is not None
 
 
@@ -105,7 +105,7 @@ async def test_keys_have_a_file_of_their_own(schemas):
     assert (found.key, found.key_format, found.value) == ({"id": 5}, "protobuf", {"id": 7})
     assert (await decoded(plain, key=plain, schema_file=avro_file)).key_schema is None
     found = await decoded(None, key=b"\xff\xff", key_schema_file=avro_file)
-    assert (found.key, found.key_problem) == ("ffff", "no Avro of this schema: it ends too early")
+    assert (found.key, found.key_problem) == ("ffff", "not Avro of this schema: it ends too early")
 
 
 async def test_protobuf_of_files(schemas):
@@ -136,13 +136,13 @@ async def test_protobuf_of_files(schemas):
         ({"schema_file": "order.proto"}, r"several messages \(First, Order\)"),
         ({"schema_file": "order.proto", "message": "Gone"}, "has no message Gone"),
         ({"schema_file": "order.avsc", "message": "Order"}, "is an Avro schema"),
-        ({"schema_file": "order.avsc", "value_format": "json"}, "is a schema of avro, and the value's format is json"),
-        ({"key_schema_file": "order.avsc", "key_format": "json"}, "is a schema of avro, and the key's format is json"),
+        ({"schema_file": "order.avsc", "value_format": "json"}, "is a schema of avro, but the value's format is json"),
+        ({"key_schema_file": "order.avsc", "key_format": "json"}, "is a schema of avro, but the key's format is json"),
         ({"key_message": "Order"}, "a message is given for the key, but no schema file"),
         ({"schema_file": "order.avsc", "key_format": "avro"}, "the key's format avro needs a schema"),
         ({"key_schema_file": "order.proto"}, r"several messages \(First, Order\)"),
         ({"schema_file": "bad.avsc"}, "not UTF-8 text"),
-        ({"schema_file": "bad.bin"}, "read as a set of descriptors"),
+        ({"schema_file": "bad.bin"}, "cannot be read as a Protobuf descriptor set"),
         ({"schema_file": "away.proto"}, "x.y.Z, which is not defined"),
     ],
 )
@@ -185,7 +185,7 @@ async def test_schemas_of_a_registry():
         found = await decoded(framed(9, b'{"a":1}'), framed(8, b"\x00\x08\x07"), **options)
         assert (found.value, found.value_schema, found.key) == ({"a": 1}, "9", {"x": 7})
         for data, said in (
-            (framed(10, b""), "schema 10 is of the type THRIFT, which is not known here"),
+            (framed(10, b""), "schema 10 has the type THRIFT, which is not supported"),
             (framed(11, b""), "schema 11 of the registry cannot be used: the schema has an enum without a name"),
             (framed(12, b""), "has no schema 12"),
             (framed(8, b"\x02\x20"), r"has no message at [16]"),
@@ -197,7 +197,7 @@ async def test_schemas_of_a_registry():
         assert (await decoded(b'{"a":1}', **options)).value == {"a": 1}
         assert (await decoded(framed(7, avro({"id": 5})), value_format="msgpack", **options)).value_problem is not None
         problem = (await decoded(framed(7, b"\x02"), value_format="protobuf", **options)).value_problem
-        assert problem == "schema 7 is of the type AVRO, and the format is protobuf"
+        assert problem == "schema 7 has the type AVRO, but the format is protobuf"
         assert "does not begin with a zero byte" in (await decoded(b"{}", value_format="avro", **options)).value_problem
 
 

@@ -26,15 +26,15 @@ def test_documents(value):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no JSON: Expecting value at character 1"),
-        (b"{", "no JSON"),
+        (b"", "not JSON: Expecting value at character 1"),
+        (b"{", "not JSON"),
         (b"1 2", "Extra data at character 3"),
         (b"NaN", "NaN is not JSON"),
         (b'"\xff"', "byte 2 is not"),
         (b"[" * 100_000, "nests deeper"),
         (b"[" * 300 + b"]" * 300, "nests deeper than 200"),
         (b'{"a":' * 300 + b"1" + b"}" * 300, "nests deeper than 200"),
-        (b"9" * 5000, "more digits"),
+        (b"9" * 5000, "too many digits"),
     ],
 )
 def test_what_is_none(data, said):

@@ -54,7 +54,7 @@ def test_floats_of_four_bytes_and_bytes_in_texts():
         (b"\x92\x01", "ends too early"),
         (b"\xdd\xff\xff\xff\xff", "ends too early"),
         (b"\xdb\xff\xff\xff\xff", "ends too early"),
-        (b"\xc1", "c1, which means nothing"),
+        (b"\xc1", "c1, which is never used"),
         (b"\x01\x02", "1 bytes are left over"),
         (b"\x91" * 100_000, "nests deeper than 200"),
     ],

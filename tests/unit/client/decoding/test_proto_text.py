@@ -20,19 +20,19 @@ def only_message(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("message", "x.proto:1: the name of a message is expected, but it ends"),
-        ("\n\nmessage A {", "x.proto:3: the name of a field|more is expected|the type of a field"),
+        ("message", "x.proto:1: expected the name of a message, but the text ends"),
+        ("\n\nmessage A {", "x.proto:3: the name of a field|expected more|the type of a field"),
         ("foo bar;", "syntax, package, import, option, message, enum"),
-        ("message A { int32 = 1; }", "the name of a field is expected, but found '='"),
-        ("message A { int32 a 1; }", "'=' is expected"),
-        ("message A { int32 a = x; }", "a whole number is expected"),
+        ("message A { int32 = 1; }", "expected the name of a field, found '='"),
+        ("message A { int32 a 1; }", "expected '='"),
+        ("message A { int32 a = x; }", "expected a whole number"),
         ("import x;", "a text in quotes"),
-        ("message A { map<int32> m = 1; }", "',' is expected"),
-        ("message A { int32 a = 1 [x = 1; }", "more is expected"),
+        ("message A { map<int32> m = 1; }", "expected ','"),
+        ("message A { int32 a = 1 [x = 1; }", "expected more"),
         ("message A " * 1 + "{ message B " * 200, "a shallower nesting"),
         ("= 5;", "a statement such as"),
-        ("message A { § }", "is not a part of a .proto file"),
-        ("enum E { A = 1 }", "';' is expected"),
+        ("message A { § }", "unexpected '§"),
+        ("enum E { A = 1 }", "expected ';'"),
     ],
 )
 def test_texts_that_are_no_schema(text, said):

@@ -91,12 +91,12 @@ def test_places_are_counted_without_the_entries_of_maps():
 @pytest.mark.parametrize(
     ("text", "call", "said"),
     [
-        (SHOP, lambda one: one.find("Gone"), "has no message Gone: common.Money, "),
+        (SHOP, lambda one: one.find("Gone"), "has no message Gone; it has common.Money, "),
         (SHOP, lambda one: one.only(), "has several messages (shop.Order, shop.Other); choose one"),
         (
             "message A { message X {} } message B { message X {} }",
             lambda one: one.find("X"),
-            "more than one message X: A.X, B.X",
+            "more than one message X; it has A.X, B.X",
         ),
         ("enum A { X = 0; }", lambda one: one.only(), "shop.proto has no message"),
         ("enum A { X = 0; }", lambda one: one.find("B"), "shop.proto has no message B"),

@@ -384,7 +384,7 @@ def test_places_of_messages():
     assert message_path(b"\x06\x02\x00\x00", 0) == ([1, 0, 0], 4)
     assert ORDERS.types.at([1, 0, 0]).name == "shop.v1.Other.Deep.Deeper"
     assert ORDERS.types.at([0, 0]).name == "shop.v1.Order.Item"
-    for data, said in ((b"\x01", "makes no sense"), (b"\x04\x02", "too early"), (b"\xfe\x01", "makes no sense")):
+    for data, said in ((b"\x01", "is not valid"), (b"\x04\x02", "too early"), (b"\xfe\x01", "is not valid")):
         with pytest.raises(DecodingError, match=said):
             message_path(data, 0)
     for path in ([5], [0, 9], [-1], []):

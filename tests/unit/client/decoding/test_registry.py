@@ -64,11 +64,11 @@ async def test_references_come_before_those_that_need_them():
         (b"", "the registry http://127.0.0.1:PORT answered with something that is not HTTP"),
         (
             {"schema": "x", "references": [{}]},
-            "the registry http://127.0.0.1:PORT has a schema with a reference that names nothing",
+            "the registry http://127.0.0.1:PORT has a schema with an incomplete reference",
         ),
         (
             {"schema": "x", "references": [5]},
-            "the registry http://127.0.0.1:PORT has a schema with a reference that names nothing",
+            "the registry http://127.0.0.1:PORT has a schema with an incomplete reference",
         ),
         (REFERRING, "the registry http://127.0.0.1:PORT has no schema a.proto"),
     ],

@@ -146,7 +146,7 @@ def test_a_value_that_nests_too_deep_is_refused():
     value = None
     for _ in range(5000):
         value = {"value": 1, "next": value}
-    with pytest.raises(EncodingError, match="nests too deep"):
+    with pytest.raises(EncodingError, match="nests too deeply"):
         AvroWriter(json.dumps(LIST)).write(value)
 
 

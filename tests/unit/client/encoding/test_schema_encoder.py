@@ -39,7 +39,7 @@ def test_texts_need_no_quotes():
 
 
 def test_other_kinds_are_refused(tmp_path):
-    with pytest.raises(DecodingError, match="of the type PROTOBUF"):
+    with pytest.raises(DecodingError, match="has the type PROTOBUF"):
         SchemaEncoder(RegisteredSchema(1, "PROTOBUF", ""))
     with pytest.raises(DecodingError, match="not as Protobuf"):
         schema_of_file(tmp_path / "r.proto")

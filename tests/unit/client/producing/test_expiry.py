@@ -46,9 +46,7 @@ def test_how_long_a_topic_keeps_records(values, kept):
 def test_the_sentence_names_the_time_and_the_unit_that_may_be_meant():
     expired = Expired("t", NOW_MS - 8 * DAY_MS, 7 * DAY_MS, NOW_MS - 7 * DAY_MS)
     said = expired.sentence(str)
-    assert said.startswith(
-        f"topic t keeps records for 1w (retention.ms), which is back to {NOW_MS - 7 * DAY_MS}: one of"
-    )
+    assert said.startswith(f"topic t keeps records for 1w (retention.ms), back to {NOW_MS - 7 * DAY_MS}: a record of")
     assert "looks like" not in said
     said = Expired("t", NOW_MS // 1000, DAY_MS, NOW_MS - DAY_MS).sentence(str)
     assert said.endswith(f"; {NOW_MS // 1000} looks like seconds, which would be {NOW_MS}")

@@ -148,7 +148,7 @@ async def test_a_fault_of_the_client_itself_fails_the_records_instead_of_keeping
     async with Place(None, gate=Broken(), idempotent=True) as place:
         (error,) = await place.send("a")
         assert isinstance(error, RecordRefused)
-        assert "the producer failed: RuntimeError('no partition')" in error.message
+        assert "the producer failed: RuntimeError: no partition" in error.message
         assert place.accumulator.used_bytes == 0
 
 

@@ -144,7 +144,7 @@ async def test_a_transaction_without_anything_needs_no_end(opened):
 
 
 async def test_only_one_is_open_and_records_need_one(place):
-    with pytest.raises(KafkaError, match="inside of a transaction only"):
+    with pytest.raises(KafkaError, match="can send only inside a transaction"):
         place.transactions.check_open()
     await place.transactions.begin()
     place.transactions.check_open()

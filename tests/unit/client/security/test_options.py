@@ -148,11 +148,11 @@ OF_TLS = {"security.protocol": "SSL"}
     ("given", "said"),
     [
         ({"security.protocol": "TLS"}, "one of PLAINTEXT"),
-        ({"ssl.ca.location": "/ca"}, "without security.protocol"),
-        ({"sasl.mechanism": "PLAIN"}, "without security.protocol"),
-        ({"ssl.trustore.location": "/ca"}, "ssl.truststore.location is"),
-        ({"security.providers": "x"}, "not known"),
-        ({"sasl.kerberos.service.name": "x"}, "not known"),
+        ({"ssl.ca.location": "/ca"}, "needs security.protocol"),
+        ({"sasl.mechanism": "PLAIN"}, "needs security.protocol"),
+        ({"ssl.trustore.location": "/ca"}, "do you mean ssl.truststore.location"),
+        ({"security.providers": "x"}, "there is no setting"),
+        ({"sasl.kerberos.service.name": "x"}, "there is no setting"),
         (
             OF_TLS | {"ssl.keystore.location": "k.jks", "ssl.keystore.type": "jks"},
             "keytool -importkeystore -srckeystore k.jks",
@@ -162,7 +162,7 @@ OF_TLS = {"security.protocol": "SSL"}
             OF_TLS | {"ssl.keystore.location": "k", "ssl.keystore.type": "PEM", "ssl.keystore.password": HUSH},
             "ssl.key.password",
         ),
-        (OF_TLS | {"ssl.keystore.key": HUSH}, "needed together"),
+        (OF_TLS | {"ssl.keystore.key": HUSH}, "give both"),
         (
             OF_TLS | {"ssl.keystore.certificate.chain": "c", "ssl.keystore.key": "k", "ssl.keystore.location": "x"},
             "both given",
@@ -170,11 +170,11 @@ OF_TLS = {"security.protocol": "SSL"}
         (OF_TLS | {"ssl.truststore.location": "a", "ssl.ca.location": "b"}, "both given"),
         (OF_TLS | {"ssl.truststore.location": "a", "ssl.ca.pem": "b"}, "both given"),
         (OF_TLS | {"ssl.key.location": "a", "ssl.key.pem": HUSH, "ssl.certificate.pem": "c"}, "given twice"),
-        (OF_TLS | {"ssl.enabled.protocols": "TLSv1.1"}, "TLSv1.1 is not served"),
+        (OF_TLS | {"ssl.enabled.protocols": "TLSv1.1"}, "TLSv1.1 is not supported"),
         (OF_TLS | {"ssl.endpoint.identification.algorithm": "ldap"}, "https"),
         (OF_TLS | {"enable.ssl.certificate.verification": "maybe"}, "true or false"),
         (sasl(""), "sasl.mechanism is missing"),
-        (sasl("GSSAPI"), "GSSAPI is not served"),
+        (sasl("GSSAPI"), "GSSAPI is not supported"),
         (sasl("PLAIN"), "needs a user name"),
         (sasl("PLAIN", **{"sasl.username": "u"}), "needs a password"),
         (sasl("PLAIN", **{"sasl.jaas.config": f'{SCRAM} required username="u" password="{HUSH}";'}), "not for PLAIN"),
@@ -189,7 +189,7 @@ OF_TLS = {"security.protocol": "SSL"}
         ),
         (sasl("OAUTHBEARER", **{"sasl.oauthbearer.token.endpoint.url": "ftp://x/y"}), "http://"),
         (sasl("OAUTHBEARER", **{"sasl.oauthbearer.token.endpoint.url": "https://x/y"}), "clientId"),
-        (sasl("OAUTHBEARER", **{"sasl.login.callback.handler.class": "a.b.Mine"}), "Mine is not served"),
+        (sasl("OAUTHBEARER", **{"sasl.login.callback.handler.class": "a.b.Mine"}), "Mine is not supported"),
         (
             sasl("OAUTHBEARER", **{"sasl.jaas.config": f'{BEARER} required unsecuredLoginNumberClaim_n="{HUSH}";'}),
             "a number",
@@ -217,7 +217,7 @@ def test_a_source_of_tokens_is_for_tokens_and_for_sasl():
 
     with pytest.raises(SecurityError, match="the mechanism OAUTHBEARER"):
         Security.of(sasl("PLAIN"), token=token)
-    with pytest.raises(SecurityError, match=r"without security\.protocol"):
+    with pytest.raises(SecurityError, match=r"a source of tokens needs security\.protocol"):
         Security.of({}, token=token)
 
 

@@ -41,7 +41,7 @@ def test_settings_are_those_of_a_topic_or_the_defaults():
         5,
         6,
     )
-    with pytest.raises(ValueError, match=r"retention\.ms=x: a whole number is expected"):
+    with pytest.raises(ValueError, match=r"retention\.ms=x: expected a whole number"):
         rules(retention_ms="x")
 
 
@@ -95,7 +95,7 @@ def test_a_record_of_the_future_keeps_what_is_behind_it():
         NOW_MS,
     )
     assert believed_not.startswith("a record is")
-    assert "uses the age of the file of its segment" in believed_not
+    assert "use the age of the segment's file" in believed_not
 
 
 def test_what_the_wire_does_not_tell():

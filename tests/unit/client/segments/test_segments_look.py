@@ -62,7 +62,7 @@ async def test_a_token():
     settings = {"horolog_http_listen": "127.0.0.1:0", "horolog_http_token": TOKEN}
     async with horolog_broker(**settings) as broker, Admin(broker.bootstrap) as admin:
         topic = await topic_of(broker, admin)
-        with pytest.raises(NoSegments, match="asks for a token"):
+        with pytest.raises(NoSegments, match="requires a token"):
             await look(admin, topic)
         assert (await look(admin, topic, HttpAccess(token=TOKEN))).covers([0, 1])
 
@@ -130,8 +130,8 @@ async def test_the_token_goes_to_the_broker_itself_and_to_no_other_host(settings
     [
         (Said({}), "Kafka does not expose"),
         (Said({LISTEN: None}), "no HTTP port"),
-        (Said({LISTEN: "nonsense"}), "HTTP port that is none"),
-        (Said({LISTEN: "a b:1"}), "HTTP port that is none"),
+        (Said({LISTEN: "nonsense"}), "invalid HTTP port"),
+        (Said({LISTEN: "a b:1"}), "invalid HTTP port"),
         (Said(KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)), "does not show this user"),
         (Said({}, serves=False), "does not expose its segments"),
     ],

@@ -84,21 +84,21 @@ def test_what_was_understood_has_date_and_zone():
 @pytest.mark.parametrize(
     ("since", "until", "settings", "said"),
     [
-        ("10:05", "10:05", {}, "is not after the beginning"),
-        ("23:55", "00:05", {}, "the end, 2026-11-18T00:05:00.000+01:00, is not after the beginning, 2026-11-18T23:55"),
-        ("1h", "2h", {}, "is not after the beginning"),
-        (None, "+5m", {}, "'+5m' counts from the start of the range, which is not a time here"),
+        ("10:05", "10:05", {}, "is not after the start"),
+        ("23:55", "00:05", {}, "the end, 2026-11-18T00:05:00.000+01:00, is not after the start, 2026-11-18T23:55"),
+        ("1h", "2h", {}, "is not after the start"),
+        (None, "+5m", {}, "'+5m' counts from the start of the range: give a time as the start"),
         ("earliest", "+5m", {"ends": True}, "counts from the start"),
         (None, None, {"length_ms": 5}, "a length counts from the start"),
-        ("10:05", "10:10", {"length_ms": 5}, "give one of them"),
+        ("10:05", "10:10", {"length_ms": 5}, "give only one of them"),
         ("10:05..10:10", "10:10", {}, "sets the end"),
-        ("10:05..", None, {}, "a time on both sides of .. is expected"),
-        ("..10:05", None, {}, "a time on both sides of .. is expected"),
+        ("10:05..", None, {}, "expected a time on both sides of .."),
+        ("..10:05", None, {}, "expected a time on both sides of .."),
         ("10:05", "+5x", {}, "a unit"),
         ("10:05", "25:00", {}, "a time of day from 00:00 to 23:59:59"),
         ("10:05", "earliest", {}, "there is nothing before the start"),
         ("latest", None, {}, "there is nothing after the end"),
-        ("10:05", "10:10..10:15", {}, "is a range of times, and one time is expected"),
+        ("10:05", "10:10..10:15", {}, "is a range of times; expected a single time"),
     ],
 )
 def test_what_is_no_range(since, until, settings, said):
@@ -125,5 +125,5 @@ def test_one_text_names_a_range(text, settings, expected):
 
 
 def test_around_has_no_other_end():
-    with pytest.raises(TimeTextError, match="no other end"):
+    with pytest.raises(TimeTextError, match="cannot have another end"):
         named("10:05..10:10", around_ms=5)

@@ -40,20 +40,20 @@ def test_a_part_may_be_taken_out_of_the_middle():
         text.take(SPACE)
         assert text.take(NUMBER)[0] == number
     assert str(text.error("no more")).startswith(
-        "'Nov 17 10:05 2026': after 'Nov 17 10' no more is expected, but found ':05'"
+        "'Nov 17 10:05 2026': after 'Nov 17 10', expected no more, found ':05'"
     )
 
 
 def test_an_error_says_where_and_what():
     text = TimeText("5 mins", "90s, 5m")
-    assert str(text.error("a time")) == "'5 mins': a time is expected; 90s, 5m are examples"
+    assert str(text.error("a time")) == "'5 mins': expected a time; examples: 90s, 5m"
     text.take(NUMBER)
-    assert "after '5' a unit is expected, but found ' mins'" in str(text.error("a unit"))
+    assert "after '5', expected a unit, found 'mins'" in str(text.error("a unit"))
     text.position = text.end
-    assert "a unit is expected, but it ends" in str(text.error("a unit"))
+    assert "expected a unit, but the text ends" in str(text.error("a unit"))
 
 
 def test_a_text_without_end_is_not_read():
     TimeText("1" * LONGEST_TEXT, "5m")
-    with pytest.raises(TimeTextError, match=r"'1{20}'\.\.\. is too long; 5m are examples"):
+    with pytest.raises(TimeTextError, match=r"'1{20}'\.\.\. is too long; examples: 5m"):
         TimeText("1" * (LONGEST_TEXT + 1), "5m")

@@ -310,9 +310,9 @@ async def test_the_end_cancels_the_next_login():
 @pytest.mark.parametrize(
     ("answered", "is_tls", "said"),
     [
-        (0, False, "b:1 closed the connection at once, as a listener does that wants TLS"),
-        (0, True, "as a listener does that wants another certificate of the client, or one"),
-        (1, False, "at the first request, as a listener does that requires credentials"),
+        (0, False, "b:1 closed the connection at once: its listener may require TLS"),
+        (0, True, "its listener may require a client certificate, or another one"),
+        (1, False, "at the first request: its listener may require credentials"),
         (2, False, "b:1 closed the connection"),
     ],
 )
@@ -350,7 +350,7 @@ async def test_an_answer_that_is_tls_names_the_setting():
     held.send()
     held.receive(b"\x15\x03\x03\x00\x02\x02\x46")
     assert isinstance(held.connection.why_closed, TlsFailed)
-    assert "security.protocol=SSL or SASL_SSL is needed" in held.connection.why_closed.message
+    assert "set security.protocol=SSL or SASL_SSL" in held.connection.why_closed.message
 
 
 async def test_an_answer_that_ends_inside_its_header():

@@ -36,7 +36,7 @@ def test_partitions_of_a_topic_are_asked_for_together():
 
 def test_isolation_has_two_names():
     assert [isolation_level(name) for name in ("read_uncommitted", "read_committed")] == [0, 1]
-    with pytest.raises(ValueError, match="isolation 'serializable': one of read_uncommitted, read_committed"):
+    with pytest.raises(ValueError, match="isolation 'serializable': expected one of read_uncommitted, read_committed"):
         isolation_level("serializable")
 
 

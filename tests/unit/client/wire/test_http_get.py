@@ -59,7 +59,7 @@ async def test_tls(tmp_path):
     async with registry_server({"/a": {}}, tls) as server:
         url = f"https://127.0.0.1:{server.port}"
         assert (await http.get(RegistryAccess(url, ca_file=str(tmp_path / "ca.pem")), "/a")).status == 200
-        with pytest.raises(http.NoAnswer, match="could not be spoken to by TLS"):
+        with pytest.raises(http.NoAnswer, match="cannot be reached over TLS"):
             await http.get(RegistryAccess(url), "/a")
         with pytest.raises(http.NoAnswer, match="is not a file of certificates"):
             await http.get(RegistryAccess(url, ca_file=str(tmp_path / "gone.pem")), "/a")

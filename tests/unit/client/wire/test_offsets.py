@@ -92,7 +92,7 @@ async def test_one_that_the_answer_leaves_out_has_failed(place):
 
 
 async def test_records_of_old_formats_have_no_times(place):
-    with pytest.raises(UnsupportedVersion, match="t-0: its records have no times"):
+    with pytest.raises(UnsupportedVersion, match="t-0: the format of its records has no times"):
         await place.ask({A: 10}, lambda _: offsets(-1, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT))
 
 

@@ -28,7 +28,7 @@ def test_the_newest_that_both_speak(low, high, chosen):
 
 def test_bounds_of_a_request_count():
     assert broker(0, 11).choose(API[ApiKey.FETCH], at_most=4) == 4
-    with pytest.raises(UnsupportedVersion, match="Fetch from v0 to v3"):
+    with pytest.raises(UnsupportedVersion, match="Fetch v0 to v3"):
         broker(0, 3).choose(API[ApiKey.FETCH], at_least=4)
 
 

@@ -83,7 +83,7 @@ def test_assignments():
     assert assignments(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
     assert assignments(None) == {}
     for bad in ("a", "=1", ""):
-        with pytest.raises(UsageError, match="KEY=VALUE is expected"):
+        with pytest.raises(UsageError, match="expected KEY=VALUE"):
             assignments([bad])
 
 

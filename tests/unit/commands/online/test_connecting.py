@@ -47,7 +47,7 @@ async def test_a_command_has_a_client_until_it_ends():
 @pytest.mark.parametrize(
     ("topic", "wanted", "said"),
     [
-        ("t", [2], "topic t has no partition 2; it has 2, counted from 0"),
+        ("t", [2], "topic t has no partition 2; its partitions are numbered from 0 to 1"),
         ("orderz", None, "there is no topic 'orderz'; do you mean 'orders'?"),
         ("x", None, "there is no topic 'x'; `horolog topics list` shows those that exist"),
     ],

@@ -79,11 +79,11 @@ async def test_each_reason_is_said_once_and_counted(console):
     lens = lens_of(arguments("--value-format", "json"), console)
     for offset in range(3):
         _, decoded = await lens.decoded(RECORD._replace(value=b"x", offset=offset))
-    assert json.loads(json_writer(RECORD, decoded))["value_problem"].startswith("no JSON")
+    assert json.loads(json_writer(RECORD, decoded))["value_problem"].startswith("not JSON")
     lens.report()
     said = console.err.getvalue().splitlines()
-    assert said[0] == "c: warning: the value of t-0@0 is not decoded: no JSON: Expecting value at character 1"
-    assert said[1:] == ["c: warning: 3 keys and values were not decoded, for the reason above"]
+    assert said[0] == "c: warning: the value of t-0@0 could not be decoded: not JSON: Expecting value at character 1"
+    assert said[1:] == ["c: warning: 3 keys and values could not be decoded, for the reason above"]
     lens = lens_of(arguments("--value-format", "json", "--key-format", "json"), console)
     await lens.decoded(RECORD._replace(value=b"xx", key=b"[x"))
     lens.report()
@@ -91,7 +91,7 @@ async def test_each_reason_is_said_once_and_counted(console):
     for number in range(10):
         await lens.decoded(RECORD._replace(value=b"[" * number + b"x", key=b"1"))
     lens.report()
-    assert "12 keys and values were not decoded, for 10 reasons" in console.err.getvalue()
+    assert "12 keys and values could not be decoded, for 10 reasons" in console.err.getvalue()
 
 
 def test_a_registry_is_of_the_command_line_or_of_the_profile(console):
@@ -104,8 +104,8 @@ def test_a_registry_is_of_the_command_line_or_of_the_profile(console):
 @pytest.mark.parametrize(
     ("words", "settings", "said"),
     [
-        (["--where", "value ="], {}, "--where: at 8: a path"),
-        (["--registry", "r:1"], {}, "--registry: the address of a registry"),
+        (["--where", "value ="], {}, "--where: at 8: expected a path"),
+        (["--registry", "r:1"], {}, "--registry: expected http"),
         ([], {"registry": "http://r", "basic.auth.user.info": "x"}, "USER:PASSWORD"),
         (["--value-format", "avro"], {}, "needs a schema"),
         (["--message", "M"], {}, "a message is given for the value, but no schema file"),

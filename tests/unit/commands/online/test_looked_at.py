@@ -37,7 +37,7 @@ BILLING = [lag("billing", "orders")]
 
 
 def test_a_group_without_lag_is_named():
-    assert without_lag(["billing", "idle"], BILLING) == ["group 'idle' has committed nothing"]
+    assert without_lag(["billing", "idle"], BILLING) == ["group 'idle' has no committed offsets"]
     assert without_lag([], BILLING) == []
 
 
@@ -55,14 +55,14 @@ def test_what_was_looked_at_passes(groups, topics):
             ["billing"],
             ["order"],
             [],
-            "group 'billing' has committed nothing of order: there is no topic 'order'; do you mean 'orders'?",
+            "group 'billing' has no committed offsets for order: there is no topic 'order'; do you mean 'orders'?",
         ),
-        (["billing", "idle"], ["weather"], BILLING, "none of these groups has committed anything of weather; "),
-        ([], ["xyz"], [], "no group has committed anything of xyz: there is no topic 'xyz'; `horolog topics list`"),
-        (["billing", "idle"], [], BILLING, "group 'idle' has committed nothing; "),
-        (["billing", "idle"], ["orders"], BILLING, "group 'idle' has committed nothing of orders; "),
+        (["billing", "idle"], ["weather"], BILLING, "none of these groups has committed offsets for weather; "),
+        ([], ["xyz"], [], "no group has committed offsets for xyz: there is no topic 'xyz'; `horolog topics list`"),
+        (["billing", "idle"], [], BILLING, "group 'idle' has no committed offsets; "),
+        (["billing", "idle"], ["orders"], BILLING, "group 'idle' has no committed offsets for orders; "),
         (["biling"], [], [], "there is no group 'biling'; do you mean 'billing'?"),
-        ([], [], [], "no group has committed anything; "),
+        ([], [], [], "no group has committed offsets; "),
     ],
 )
 def test_what_was_not_looked_at_is_refused(groups, topics, lags, expected):

@@ -51,5 +51,5 @@ def test_what_was_seen_is_said():
     lines = err.getvalue().splitlines()
     assert lines[0] == "horolog: 2 of 5 records came late, by up to 1s500ms"
     assert "more than 1m late" in lines[1]
-    assert lines[2].endswith("; --look-ahead all reads on")
+    assert lines[2].endswith("; --look-ahead all reads to the end")
     assert lines[3].startswith("horolog: warning: 1 record came too late")

@@ -34,7 +34,7 @@ def held_elsewhere(folder, seconds=60):
 def test_who_holds_it_is_told_and_waited_for(tmp_path):
     job = held_elsewhere(tmp_path, 1.5)
     lock = Lock(LocalStore(tmp_path))
-    with pytest.raises(LockHeld, match=rf" on .*, pid {job.pid} is writing to the table, for \d+"), lock.held():
+    with pytest.raises(LockHeld, match=rf" on .*, pid {job.pid} has been writing to the table for \d+"), lock.held():
         pass
     with lock.held(30_000):
         assert job.wait(10) == 0

@@ -57,11 +57,11 @@ def test_all_that_can_be_given():
         ({"value.schema": "id BIGINT"}, "value.schema needs value.format"),
         ({**JSON, "key.version": "1"}, "key.version needs key.format"),
         ({"value.format": "xml"}, "value.format: 'xml' is not one of json, avro"),
-        ({"value.format": "json"}, "value.schema has to define the columns of json"),
+        ({"value.format": "json"}, "value.schema must define the columns of json"),
         ({"value.format": "string", "value.schema": "id BIGINT"}, "value.schema does not apply to the format string"),
         ({"value.format": "avro"}, "avro needs value.schema"),
-        ({**JSON, "value.message": "m"}, "value.message is for protobuf"),
-        ({**JSON, "value.subject": "s"}, "value.subject is for a schema of a registry"),
+        ({**JSON, "value.message": "m"}, "value.message is only for protobuf"),
+        ({**JSON, "value.subject": "s"}, "value.subject is only for a schema of a registry"),
         ({**REGISTRY, "value.format": "avro", "value.version": "0"}, "value.version: '0' is neither a version number"),
         ({**REGISTRY, "value.format": "avro", "value.version": "²"}, "value.version: '²' is neither a version number"),
         ({**JSON, "mode": "strict"}, "mode: 'strict' is not one of permissive"),
@@ -72,7 +72,7 @@ def test_all_that_can_be_given():
         ({**JSON, "timestamp.unit": "ms"}, "timestamp.unit needs timestamp.field"),
         ({**JSON, "timestamp.field": "at", "timestamp.unit": "h"}, "timestamp.unit: 'h' is not one of auto"),
         ({**JSON, "includeRaw": "yes"}, "includeRaw: 'yes' is not one of true, false"),
-        ({**JSON, "registry.user": "u"}, "registry.user and registry.password go together"),
+        ({**JSON, "registry.user": "u"}, "registry.user needs registry.password"),
         ({**JSON, "registry.user": "u:v", "registry.password": "p"}, "registry.user: a user name cannot have a colon"),
         ({**JSON, "registry.user": "u", "registry.password": "p"}, "needs registry, the address"),
         (
@@ -80,7 +80,7 @@ def test_all_that_can_be_given():
             "registry.user and .* are both given",
         ),
         ({**JSON, "schema.registry.url": "http://u:p@r:8081"}, ".*put the password elsewhere"),
-        ({**JSON, "schema.registry.url": "ftp://r"}, "^registry: the address"),
+        ({**JSON, "schema.registry.url": "ftp://r"}, "^registry: expected http"),
     ],
 )
 def test_what_cannot_be_is_refused(options, said):

@@ -385,7 +385,7 @@ def test_a_later_driver_fences_the_earlier(target, requests):
         later = await claim(requests, NAME)
         assert state(target, part).endswith("Abort") or state(target, part) == "Empty"
         late = await written(requests, 0, attempt=1)
-        with pytest.raises(WriteFailed, match="another driver has taken over load; batch 0 is left to it"):
+        with pytest.raises(WriteFailed, match="another driver has taken over load; it will write batch 0"):
             await commit(requests, earlier, 0, OF, [late])
         await give_up(requests, earlier, [late])
         assert state(target, late) == "Ongoing", "it is the later one's to look after"

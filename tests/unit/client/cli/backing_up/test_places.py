@@ -33,5 +33,5 @@ def test_an_error_is_a_sentence(error, said):
 
 def test_a_path_is_a_place(tmp_path):
     assert opened(f"{tmp_path}/x", "", Console()).place.url == f"file://{tmp_path}/x"
-    with pytest.raises(CommandError, match="is expected"):
+    with pytest.raises(CommandError, match="expected"):
         opened("nowhere", "", Console())

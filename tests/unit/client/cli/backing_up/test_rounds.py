@@ -23,7 +23,7 @@ def test_rounds_ship_what_is_new(run):
     second = run("--rate", "1000000")
     assert (second.code, second.err) == (ExitCode.OK, "")
     assert second.out.startswith("moment 1, ")
-    assert second.out.endswith("of which 0 were shipped now\n")
+    assert second.out.endswith("of which 0 were copied now\n")
 
 
 def test_a_look_that_is_not_exact_is_said(run, monkeypatch):

@@ -28,7 +28,7 @@ def test_moments_are_listed(copy, capsys):
 @pytest.mark.parametrize("action", ["list", "verify"])
 def test_no_moment(tmp_path, capsys, action):
     said = run_typed(capsys, "backup", action, tmp_path / "none")
-    assert (said.code, "has no moment" in said.err) == (ExitCode.NOT_FOUND, True)
+    assert (said.code, "has no backup" in said.err) == (ExitCode.NOT_FOUND, True)
 
 
 def test_all_is_there(copy, capsys):

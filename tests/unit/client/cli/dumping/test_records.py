@@ -91,7 +91,7 @@ def test_transactions():
 def test_what_cannot_be_decoded_is_a_problem(name):
     found = items([(b"\x00\x00\x7f", b"\x00\x01")], decode=DECODERS[name])
     (problem,) = [item for item in found if item["type"] == "problem"]
-    assert "the checksum is right, the records cannot be read" in problem["problem"]
+    assert "the checksum is right, but the records cannot be read" in problem["problem"]
 
 
 def test_bytes_that_are_no_text_are_in_base64():

@@ -78,5 +78,5 @@ def test_secrets_of_users_are_read_with_the_secret_that_hides_them(tmp_path):
     folder_rules.change([str(tmp_path)], lambda _: RulesChanged((user,)), hidden)
     assert list(folder_rules.read_users([str(tmp_path)], hidden).values()) == [user]
     assert list(folder_rules.read([str(tmp_path)]).values()) != [user]
-    with pytest.raises(CommandError, match=f"{folder_rules.ENVIRONMENT} has it for this command"):
+    with pytest.raises(CommandError, match=f"set {folder_rules.ENVIRONMENT} to the broker's secret"):
         folder_rules.read_users([str(tmp_path)], {folder_rules.ENVIRONMENT: "another secret"})

@@ -12,12 +12,12 @@ from horolog.commands.console import Console
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["kafka-nothing.sh"], "not one of Kafka's scripts"),
-        ([], "not one of Kafka's scripts"),
+        (["kafka-nothing.sh"], "horolog has no script"),
+        ([], "horolog has no script"),
         (["/opt/kafka/bin/kafka-topics.sh", "--zookeeper", "zk:2181", "--list"], "no ZooKeeper"),
         (["kafka-topics", "--create"], "--topic"),
         (["kafka-topics", "--list", "--create"], "not allowed with"),
-        (["kafka-configs.sh", "--describe", "--entity-type", "users"], "not served"),
+        (["kafka-configs.sh", "--describe", "--entity-type", "users"], "not supported"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(words, said, capsys):

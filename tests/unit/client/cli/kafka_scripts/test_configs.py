@@ -72,9 +72,9 @@ def test_a_file_has_settings_too(scripts, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--describe",), "one of --entity-type, --topic, --broker, --broker-defaults and --group is expected"),
+        (("--describe",), "expected one of --entity-type, --topic, --broker, --broker-defaults and --group"),
         (("--describe", "--topic", "t", "--broker", "1"), "one of --entity-type"),
-        (("--describe", "--entity-type", "users"), "--entity-type users is not served; topics, brokers, groups are"),
+        (("--describe", "--entity-type", "users"), "--entity-type users is not supported; use topics, brokers, groups"),
         (
             ("--describe", "--entity-type", "topics", "--entity-default"),
             "--entity-default is for --entity-type brokers",

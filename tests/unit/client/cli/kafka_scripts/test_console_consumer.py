@@ -73,15 +73,18 @@ def test_a_topic_that_is_not_there_is_made(consume, scripts):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--topic", "t", "--partition", "0", "--group", "g"), "--partition is of one --topic, without a group"),
-        (("--include", "t", "--partition", "0"), "--partition is of one --topic"),
-        (("--topic", "t", "--offset", "5"), "--offset needs --partition and excludes --from-beginning"),
+        (("--topic", "t", "--partition", "0", "--group", "g"), "--partition needs one --topic, and no group"),
+        (("--include", "t", "--partition", "0"), "--partition needs one --topic"),
+        (("--topic", "t", "--offset", "5"), "--offset needs --partition, and cannot be used with --from-beginning"),
         (("--topic", "t", "--partition", "0", "--offset", "1", "--from-beginning"), "--offset needs --partition"),
-        (("--topic", "t", "--partition", "0", "--offset", "-1"), "--offset -1: earliest, latest or a number from 0"),
+        (
+            ("--topic", "t", "--partition", "0", "--offset", "-1"),
+            "--offset -1: expected earliest, latest or a number of 0 or more",
+        ),
         (("--topic", "t", "--partition", "7", "--from-beginning"), "topic t has no partition 7"),
         (
             ("--topic", "t", "--consumer-property", "auto.offset.reset=soon"),
-            "auto.offset.reset=soon: earliest, latest or none",
+            "auto.offset.reset=soon: expected earliest, latest or none",
         ),
     ],
 )

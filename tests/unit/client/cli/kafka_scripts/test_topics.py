@@ -48,4 +48,4 @@ def test_what_is_missing_is_named(scripts):
         ended = scripts.run("kafka-topics", action)
         assert (ended.code, f"{action} needs --topic" in ended.err) == (1, True)
     ended = scripts.run("kafka-topics", "--alter", "--topic", "t")
-    assert "--alter needs --partitions; settings are altered by kafka-configs" in ended.err
+    assert "--alter needs --partitions; kafka-configs alters settings" in ended.err

@@ -86,7 +86,7 @@ def test_a_place_without_a_cluster(tmp_path, capsys):
     said = run_typed(
         capsys, "store", "restore", f"file://{tmp_path}/none", "--at", "now", "--to", f"file://{tmp_path}/then"
     )
-    assert (said.code, "no broker has used this place" in said.err) == (ExitCode.FAILED, True)
+    assert (said.code, "no broker has used this URL" in said.err) == (ExitCode.FAILED, True)
 
 
 def test_a_prefix_that_is_not_empty(restore, url, capsys):
