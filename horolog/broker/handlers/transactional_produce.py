@@ -76,13 +76,14 @@ def _check(
     *_, producer_id, producer_epoch, sequence, _ = HEADER.unpack_from(records)
     producer = Producer(producer_id, producer_epoch)
     place = (partition.topic, partition.index)
-    if broker.sent_back.comes_before((producer, place), sequence):
+    key = (producer, place, partition.leader_epoch)  # the next leader may have got it
+    if broker.sent_back.comes_before(key, sequence):
         done(ErrorCode.NOT_ENOUGH_REPLICAS)
         return
 
     def finish(code: ErrorCode) -> None:
         if code in _TO_BE_TRIED_AGAIN:
-            broker.sent_back.note((producer, place), sequence)
+            broker.sent_back.note(key, sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 
     if version >= FIRST_VERSION_THAT_ADDS:

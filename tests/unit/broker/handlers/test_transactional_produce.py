@@ -13,7 +13,7 @@ from tests.support.transactional import batch
 
 
 class Place:
-    topic, index = "t", 3
+    topic, index, leader_epoch = "t", 3, 0
 
 
 PARTITION = Place()
@@ -115,6 +115,13 @@ class TestWhatIsSentBack:
         other = Place()
         other.index = 4
         assert [broker.send(1, epoch=3), broker.send(1, other), broker.send(1)] == [0, 0, LATER]
+
+    def test_holds_up_nothing_once_another_broker_has_led_the_partition(self):
+        broker, place = Broker(AGAIN), Place()
+        broker.send(0, place)
+        broker.joining.code = ErrorCode.NONE
+        place.leader_epoch = 2
+        assert broker.send(1, place) == 0
 
     def test_is_not_what_is_refused_for_good(self):
         broker = Broker(ErrorCode.PRODUCER_FENCED)
