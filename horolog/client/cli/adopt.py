@@ -72,14 +72,12 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> None:
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.client.cli.examining.folder_check import is_in_use, partitions_in
+    from horolog.client.cli.examining.folder_check import is_in_use
+    from horolog.client.cli.examining.given_folders import check_given
 
     storage = ReadOnlyStorage()
     for folder in folders:
-        if not storage.is_dir(folder):
-            raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
-        if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
-            raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it")
+        check_given(storage, [folder])
         if is_in_use(folder):
             if not dry_run:
                 raise CommandError(f"{folder} is in use by a running broker", "stop it, or add --dry-run")

@@ -91,13 +91,9 @@ def _report(document: dict[str, Any], console: Console, *, verbose: bool) -> Exi
 
 def _check_is_folder(folder: str) -> None:
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.client.cli.examining.folder_check import partitions_in
+    from horolog.client.cli.examining.given_folders import check_given
 
-    storage = ReadOnlyStorage()
-    if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
-    if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
-        raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it, and --topic")
+    check_given(ReadOnlyStorage(), [folder], "name the data folder above it, and --topic")
 
 
 def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[PartitionReport], list[Item]]":

@@ -89,12 +89,12 @@ def _from_folder(arguments: argparse.Namespace, changes: dict[str, str], console
     from horolog.broker.on_record.cluster_file import NewerClusterFile
     from horolog.client.cli.charting.index_points import folders_of
     from horolog.client.cli.examining import segment_ages
+    from horolog.client.cli.examining.given_folders import check_given
     from horolog.client.cli.retaining.retention_look import TopicFacts
 
     storage = ReadOnlyStorage()
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
-    if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
+    check_given(storage, [folder])
     chosen = [one for one in folders_of(storage, folder, topic) if wanted is None or one[0] in wanted]
     if not chosen:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")

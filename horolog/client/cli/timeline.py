@@ -115,10 +115,10 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
     from horolog.broker.cluster.left_folders import as_left
     from horolog.broker.log.files import checkpoints
     from horolog.client.cli.charting.index_points import folders_of, read_partition
+    from horolog.client.cli.examining.given_folders import check_given
 
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
-    if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
+    check_given(storage, [folder])
     chosen = [one for one in folders_of(storage, folder, topic) if wanted is None or one[0] in wanted]
     if not chosen:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")

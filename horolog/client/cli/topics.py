@@ -267,10 +267,10 @@ def _read(folder: str, name: str, arguments: argparse.Namespace, console: Consol
     from horolog.broker.log.storage import ReadOnlyStorage, StorageFault
     from horolog.broker.on_record.cluster_file import NewerClusterFile
     from horolog.client.cli.examining.folder_days import DayQuery, describe
+    from horolog.client.cli.examining.given_folders import check_given
 
     folder = folder.rstrip("/") or "/"
-    if not ReadOnlyStorage().is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
+    check_given(ReadOnlyStorage(), [folder])
     try:
         found = describe(folder, name, DayQuery(console.zone, console.now_ms(), arguments.days))
     except (NewerClusterFile, StorageFault) as error:

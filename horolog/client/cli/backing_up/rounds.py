@@ -13,7 +13,7 @@ from horolog.broker.backup.pacing import BytePace
 from horolog.broker.backup.rounds import Means, Rounds
 from horolog.broker.log.storage import ReadOnlyStorage
 from horolog.client.cli.backing_up.places import opened, speaking
-from horolog.commands.errors import NotFoundError
+from horolog.client.cli.examining.given_folders import check_given
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     paths = [one.rstrip("/") or "/" for one in arguments.data_folders]
-    for one in paths:
-        if not ReadOnlyStorage().is_dir(one):
-            raise NotFoundError(f"{one} is not a folder", "give the folders that log.dirs names")
+    check_given(ReadOnlyStorage(), paths)
     store = opened(arguments.url, arguments.endpoint, console)
     pace = BytePace(arguments.rate, time.monotonic, time.sleep)
     means = Means(pace, lambda: uuid.uuid4().hex, time.sleep, arguments.history)

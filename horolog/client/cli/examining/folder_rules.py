@@ -24,7 +24,8 @@ from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, ClusterFil
 from horolog.broker.on_record.stored_rules import Rules
 from horolog.broker.security.password_encoder import NotDecoded, PasswordEncoder
 from horolog.client.cli.examining.folder_check import partitions_in
-from horolog.commands.errors import CommandError, NotFoundError
+from horolog.client.cli.examining.given_folders import check_given
+from horolog.commands.errors import CommandError
 
 ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_SECRET"
 OLD_ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_OLD_SECRET"
@@ -33,9 +34,7 @@ OLD_ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_OLD_SECRET"
 def read(data_dirs: Sequence[str]) -> Rules:
     """The current rules of the cluster; a broker may be running. Raises CommandError."""
     storage: Storage = ReadOnlyStorage()
-    for data_dir in data_dirs:
-        if not storage.is_dir(data_dir):
-            raise NotFoundError(f"{data_dir} is not a folder", "give the folder that log.dirs names")
+    check_given(storage, data_dirs)
     try:
         storage = as_left(storage, data_dirs)
         return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules

@@ -17,6 +17,7 @@ from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import NewerClusterFile
 from horolog.client.cli.charting.index_points import folders_of
+from horolog.client.cli.examining.given_folders import check_given
 from horolog.client.cli.examining.rehearsal import circumstances, configurations, listening
 from horolog.client.cli.examining.segment_ages import log_start_in
 from horolog.client.moments.moment_source import TIME_SETTINGS, Settings
@@ -129,8 +130,7 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
 
 
 def _places(files: Storage, folder: str, topic: str, wanted: Sequence[int] | None) -> list[tuple[int, str]]:
-    if not files.is_dir(folder):
-        raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
+    check_given(files, [folder])
     places = folders_of(files, folder, topic)
     if not places:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")

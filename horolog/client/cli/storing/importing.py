@@ -41,8 +41,9 @@ from horolog.broker.transfer.log_pieces import DamagedLog
 from horolog.broker.transfer.partition_import import PrefixTaken
 from horolog.broker.transfer.waiting_store import WaitingStore
 from horolog.client.cli.examining import adopting
+from horolog.client.cli.examining.given_folders import check_given
 from horolog.client.cli.examining.rehearsal import circumstances, listening
-from horolog.commands.errors import CommandError, NotFoundError
+from horolog.commands.errors import CommandError
 from horolog.commands.exit_codes import ExitCode
 from horolog.stores.faults import StoreError
 
@@ -57,9 +58,7 @@ ADVICE = "run the same command again: it continues where it stopped"
 
 def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, console: Console) -> ExitCode:
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
-    for one in folders:
-        if not ReadOnlyStorage().is_dir(one):
-            raise NotFoundError(f"{one} is not a folder", "give the folders that log.dirs names")
+    check_given(ReadOnlyStorage(), folders)
     found = bring(store, folders, settings, console, dry_run=arguments.dry_run)
     if console.as_json:
         console.json(found)

@@ -1,0 +1,21 @@
+"""The data folders that a command line names: whether they are what `log.dirs` names."""
+
+from collections.abc import Iterable
+
+from horolog.broker.log.storage import Storage
+from horolog.commands.errors import NotFoundError
+
+
+def check_given(storage: Storage, folders: Iterable[str], advice: str = "name the data folder above it") -> None:
+    """Raise NotFoundError for what is not a folder, and for the folder of one partition; `advice` says what to give instead."""
+    for folder in folders:
+        if not storage.is_dir(folder):
+            raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
+        if any(name.endswith(".log") for name in storage.list_dir(folder)) and not _has_partitions(storage, folder):
+            raise NotFoundError(f"{folder} is the folder of one partition", advice)
+
+
+def _has_partitions(storage: Storage, folder: str) -> bool:
+    from horolog.client.cli.examining.folder_check import partitions_in
+
+    return bool(partitions_in(storage, folder))
