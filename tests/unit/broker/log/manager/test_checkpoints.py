@@ -1,16 +1,9 @@
 """What the checkpoints of a data folder say after crashes, damage and faults of the disk."""
 
-import pytest
-
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage.memory_disk import ALL
-from tests.unit.broker.log.manager.test_data_folder import CONFIG, TOPIC_ID, Machine, append
-
-
-@pytest.fixture
-def machine():
-    return Machine()
+from tests.support.log_machine import CONFIG, TOPIC_ID, append
 
 
 def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):

@@ -4,44 +4,15 @@ import errno
 
 import pytest
 
-from horolog.base.clock import ManualClock
-from horolog.broker.config.settings import load
 from horolog.broker.log.files import MetaProperties, checkpoints, meta_properties
-from horolog.broker.log.manager import LogManager, partition_of, whole
+from horolog.broker.log.manager import partition_of, whole
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable
 from horolog.broker.log.partition import Resources, log_start
-from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from tests.support.log_model import NEW, NOW_MS, encode, small_config
-
-CONFIG = small_config()
-TOPIC_ID = bytes(range(16))
-
-
-class Machine:
-    def __init__(self):
-        self.storage = MemoryStorage()
-        self.clock = ManualClock(NOW_MS)
-
-    def manager(self, **flags):
-        return LogManager(["/srv/data"], self.storage, self.clock, load(None, {}, flags)[0])
-
-    def start(self, config=CONFIG):
-        logs = self.manager()
-        logs.open(lambda _topic: config)
-        return logs
-
-
-@pytest.fixture
-def machine():
-    return Machine()
-
-
-def append(partition, timestamp=5):
-    partition.append(encode(2, 0, [timestamp], [b"v" * 40]), NOW_MS, produce_version=NEW)
-    partition.flush()
-
+from tests.support.log_machine import CONFIG, TOPIC_ID, append
+from tests.support.log_model import NOW_MS, small_config
 
 # Whose folder it is
 

@@ -1,4 +1,4 @@
-"""What is not a data folder is refused with advice, before anything is read of it."""
+"""A path that no `log.dirs` would name is refused with advice, before anything is read from it."""
 
 import pytest
 
