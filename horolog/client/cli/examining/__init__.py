@@ -2,7 +2,7 @@
 
 - `segment_check` reads one segment from end to end and checks its indexes against it
 - `folder_check` does so for a whole partition, and for the files of the data folder
-- `given_folders` refuses what is not a data folder
+- `given_folders` refuses paths that are not data folders
 - `overlay` is a storage whose changes stay in memory
 - `rehearsal` runs the broker's own recovery on an overlay, and reports its changes; `repair` runs it on the disk
 """

@@ -1,4 +1,4 @@
-"""The data folders that a command line names: whether they are what `log.dirs` names."""
+"""The data folders that a command line names: refuses those that `log.dirs` could not name."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from horolog.commands.errors import NotFoundError
 
 
 def check_given(storage: Storage, folders: Iterable[str], advice: str = "name the data folder above it") -> None:
-    """Raise NotFoundError for what is not a folder, and for the folder of one partition; `advice` says what to give instead."""
+    """Raise NotFoundError for a path without a folder, and for the folder of one partition; `advice` says which one to give instead."""
     for folder in folders:
         if not storage.is_dir(folder):
             raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
