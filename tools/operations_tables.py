@@ -11,7 +11,7 @@ DYNAMIC, METRICS, END = "<!-- dynamic settings -->", "<!-- metrics -->", "<!-- e
 
 
 def dynamic_settings() -> str:
-    rows = ["| setting | what it is |", "|---|---|"]
+    rows = ["| setting | description |", "|---|---|"]
     rows += [f"| `{key}` | {spec.sentence} |" for key, spec in sorted(SPECS.items()) if spec.dynamic]
     return "\n".join(rows) + "\n"
 
