@@ -104,7 +104,7 @@ async def test_missing_credentials_and_certificates(closed: EmbeddedBroker, auth
         ("SASL", None, "may require credentials"),
         ("BOTH", security(authority, tls=True), "may require credentials"),
         ("TLS", None, "TLS"),
-        ("OPEN", security(authority, tls=True), "without TLS"),
+        ("OPEN", security(authority, tls=True), "may have no TLS"),
         ("OPEN", security(authority, "PLAIN"), "does not use SASL"),
         ("MUTUAL", security(authority, tls=True), "certificate"),
         ("TLS", Security.of({"security.protocol": "SSL"}), "unknown authority"),

@@ -185,6 +185,7 @@ async def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     flags: dict[str, Any] = {
         "fetch_max_bytes": chance.choice((1024, 57671680)),
         "horolog_fetch_session_partitions_max": 12,
+        "advertised_listeners": "PLAINTEXT://the-broker:9092",  # of both, as refusals name the leader
     }
     async with MemoryBroker(**flags) as first, MemoryBroker(**flags) as second:
         second.dispatcher = Dispatcher(second.broker, HANDLERS_WITH_PLAIN_FETCH)

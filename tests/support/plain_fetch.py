@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from horolog.broker.cluster.placement import endpoint_of
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -23,6 +24,8 @@ from horolog.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from horolog.protocol.records.convert import ConversionError, convert_down
@@ -245,6 +248,7 @@ class PlainFetch:
 
     def response(self) -> FetchResponse:
         told = self.answers
+        leaders = self.name_leaders() if self.version >= 16 else []
         if self.session is not None:
             if self.is_incremental:
                 told = {key: answer for key, answer in told.items() if is_news(self.positions[key], answer)}
@@ -253,7 +257,20 @@ class PlainFetch:
                 self.positions[key].told_log_start_offset = answer.log_start_offset
             if self.is_incremental:
                 self.session.serve_last([key for key, answer in told.items() if answer.records])
-        return FetchResponse(session_id=self.session.id if self.session else 0, responses=self.by_topic(told))
+        session_id = self.session.id if self.session else 0
+        return FetchResponse(session_id=session_id, responses=self.by_topic(told), node_endpoints=leaders)
+
+    def name_leaders(self) -> list[NodeEndpoint]:
+        """A broker alone leads everything: it names itself where a client has an older epoch (KIP-951)."""
+        fenced = [key for key, one in self.answers.items() if one.error_code == ErrorCode.FENCED_LEADER_EPOCH]
+        me = self.broker.placement.me
+        for key in fenced:
+            partition = self.find(key)
+            assert isinstance(partition, Partition)
+            self.answers[key].current_leader = LeaderIdAndEpoch(leader_id=me, leader_epoch=partition.leader_epoch)
+        found = endpoint_of(self.broker.placement, me, self.context.listener)
+        assert found is not None
+        return [NodeEndpoint(node_id=me, host=found.host, port=found.port, rack=found.rack)] if fenced else []
 
     def by_topic(self, told: dict[PartitionKey, PartitionData]) -> list[FetchableTopicResponse]:
         responses: list[FetchableTopicResponse] = []

@@ -287,7 +287,7 @@ def test_the_store_is_the_one_that_the_settings_name(tmp_path):
     store = opened(settings)
     assert store.store.place.url == f"file://{tmp_path}/store"
     assert [one.place for one in store.ways] == [store.store.place]
-    with pytest.raises(SettingsError, match=r"horolog.store: s3:/b: s3://BUCKET/FOLDER, gs://"):
+    with pytest.raises(SettingsError, match=r"horolog.store: s3:/b: expected s3://BUCKET/FOLDER, gs://"):
         opened(settings_of(tmp_path, horolog_store="s3:/b"))
 
 

@@ -110,7 +110,7 @@ def test_scram_goes_by_the_rules_of_the_cluster():
         ({"sasl.enabled.mechanisms": "plain"}, "has the mechanism plain"),
         ({IN + "sasl.enabled.mechanisms": ""}, "SASL_PLAINTEXT needs one of"),
         ({IN + "plain.sasl.jaas.config": None}, "plain.sasl.jaas.config: is required"),
-        ({IN + "plain.sasl.jaas.config": f"{PLAIN_MODULE} required"}, "plain.sasl.jaas.config: an option"),
+        ({IN + "plain.sasl.jaas.config": f"{PLAIN_MODULE} required"}, "plain.sasl.jaas.config: expected an option"),
         ({IN + "plain.sasl.jaas.config": f"{PLAIN_MODULE} required username=x;"}, "names no user"),
         ({IN + "plain.sasl.jaas.config": f"{SCRAM_MODULE} required user_a=b;"}, "is the login module of PLAIN"),
         (
