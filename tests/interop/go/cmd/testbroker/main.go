@@ -70,7 +70,7 @@ func main() {
 	status, found := ask("POST", told.Control+"/expect", map[string]any{"topic": "orders", "count": 1, "key": "alice"})
 	must(status == 200, "an idempotent producer wrote its record once", found)
 	status, failed := ask("POST", told.Control+"/expect", map[string]any{"topic": "orders", "count": 9, "within": "50ms"})
-	must(status == 417 && strings.Contains(failed["error"].(string), "9 records expected"), "it fails", failed)
+	must(status == 417 && strings.Contains(failed["error"].(string), "expected 9 records"), "it fails", failed)
 	ask("POST", told.Control+"/clock/advance", map[string]any{"by": "8 days"})
 	status, _ = ask("POST", told.Control+"/expect", map[string]any{"topic": "orders", "count": 0})
 	must(status == 200, "retention took them", status)
