@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
-# These folders start many processes, other clients or many seeds, and take half of the time: `make test-all` and .ci/run have them too.
+# These folders start many processes, other clients or many seeds, and take a sixth of the time: `make test-all` and .ci/run have them too.
 THOROUGH := chaos container docs fuzz hostile interop model simulation soak workers
 # One more than two processors: a third of the time tests wait. Each process collects all tests, which takes half a minute of a slow processor.
 WORKERS ?= 3
