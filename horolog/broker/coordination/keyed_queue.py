@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
+
+from horolog.broker.log.producers import comes_after
 
 Answer = TypeVar("Answer")
 
@@ -92,36 +94,42 @@ class KeyedQueue:
 
 
 class RetryGuard:
-    """Work that was sent back, to come again: later work with the same key does not overtake it, for up to `KEPT_S`.
+    """Batches that were sent back, to come again: later ones with the same key do not overtake them, for up to `KEPT_S`.
 
-    The key is the owner of the work and its object; the number says which work is earlier.
+    The key is the producer and the partition; the sequence says which batch is earlier.
     """
 
     KEPT_S = 10.0
-    MOST = 1_000
-    """The number of keys from which expired ones are removed."""
+    MOST = 10_000
+    """The number of keys, which clients choose: beyond it the key whose batch was sent back longest ago is forgotten."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._first: dict[Hashable, tuple[int, float]] = {}  # its number, and until when others wait for it
+        self._first: OrderedDict[Hashable, tuple[int, float]] = OrderedDict()
+        """The first sequence, and until when others wait for it; the earliest moment first."""
 
     def __repr__(self) -> str:
         return f"<RetryGuard: {len(self._first)} keys>"
 
-    def note(self, key: Hashable, number: int) -> None:
+    def note(self, key: Hashable, sequence: int) -> None:
         now_s = self._monotonic()
-        if len(self._first) >= self.MOST:
-            self._first = {one: kept for one, kept in self._first.items() if kept[1] > now_s}
-        first, until_s = self._first.get(key, (number, 0.0))
-        self._first[key] = min(first, number) if until_s > now_s else number, now_s + self.KEPT_S
+        first, until_s = self._first.pop(key, (sequence, 0.0))
+        if until_s <= now_s or comes_after(first, sequence):
+            first = sequence
+        self._first[key] = first, now_s + self.KEPT_S
+        self._forget(now_s)
 
-    def comes_before(self, key: Hashable, number: int) -> bool:
-        """Whether earlier work has yet to come again. Work that is not later takes its place."""
+    def _forget(self, now_s: float) -> None:
+        while len(self._first) > self.MOST or next(iter(self._first.values()))[1] <= now_s:
+            self._first.popitem(last=False)
+
+    def comes_before(self, key: Hashable, sequence: int) -> bool:
+        """Whether an earlier batch has yet to come again. One that is not later takes its place."""
         kept = self._first.get(key)
         if kept is None:
             return False
         first, until_s = kept
-        if number > first and until_s > self._monotonic():
+        if comes_after(sequence, first) and until_s > self._monotonic():
             return True
         del self._first[key]
         return False

@@ -9,6 +9,8 @@ from horolog.broker.log.producers.producer_state import (
     ProducerBatch,
     ProducerStates,
     Rejected,
+    comes_after,
+    next_sequence,
 )
 from horolog.broker.log.producers.producers_file import Remembered
 from horolog.broker.log.producers.row_file import RowFileError
@@ -25,6 +27,8 @@ __all__ = [
     "Remembered",
     "RowFileError",
     "SnapshotEntry",
+    "comes_after",
+    "next_sequence",
     "producers_file",
     "snapshot_file",
 ]

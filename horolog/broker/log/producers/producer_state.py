@@ -349,6 +349,11 @@ def next_sequence(last_sequence: int) -> int:
     return 0 if last_sequence == LARGEST_SEQUENCE else last_sequence + 1
 
 
+def comes_after(sequence: int, other: int) -> bool:
+    """Whether a sequence is later than another one that was sent shortly before or after it: 0 is later than the largest int32."""
+    return 0 < (sequence - other) & LARGEST_SEQUENCE <= LARGEST_SEQUENCE // 2
+
+
 def _check_transaction(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     if producer.transaction_start < 0 or batch.transactional:
         return None

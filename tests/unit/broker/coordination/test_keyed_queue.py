@@ -193,3 +193,12 @@ class TestSentBack:
         now[0] = RetryGuard.KEPT_S
         sent_back.note(2, 0)
         assert repr(sent_back) == "<RetryGuard: 1 keys>"
+
+    def test_more_than_it_keeps_push_out_those_that_were_sent_back_first(self, monkeypatch):
+        """Clients choose the keys: neither memory nor the time for one may grow with what they send."""
+        monkeypatch.setattr(RetryGuard, "MOST", 3)
+        sent_back = RetryGuard(lambda: 0.0)
+        for key in (0, 1, 2, 0, 3, 4):
+            sent_back.note(key, 5)
+        assert repr(sent_back) == "<RetryGuard: 3 keys>"
+        assert [sent_back.comes_before(key, 6) for key in range(5)] == [True, False, False, True, True]
