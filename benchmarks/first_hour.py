@@ -115,17 +115,17 @@ def sample_data(hour: Hour, stack: ExitStack) -> str:
 
 
 def question(hour: Hour) -> str:
-    hour.horolog("topics", "create", "shop")
-    hour.horolog("produce", "shop", "--timestamp", "yesterday 10:00", given="opens the shop\n")
-    hour.horolog("produce", "shop", "--timestamp", "yesterday 10:05:20", given="buys a clock\n")
-    found = hour.horolog("at", "shop", "yesterday 10:05").splitlines()
+    hour.horolog("topics", "create", "visits")
+    hour.horolog("produce", "visits", "--timestamp", "yesterday 10:00", given="opens the shop\n")
+    hour.horolog("produce", "visits", "--timestamp", "yesterday 10:05:20", given="buys a clock\n")
+    found = hour.horolog("at", "visits", "yesterday 10:05").splitlines()
     assert len(found) == 1, found
-    assert found[0].endswith("shop-0@1  -  buys a clock"), found
+    assert found[0].endswith("visits-0@1  -  buys a clock"), found
     return "one record, the right one"
 
 
 def moment_page(hour: Hour) -> str:
-    with urllib.request.urlopen(f"{hour.up['console']}moment?topic=shop&at=yesterday+10%3A05", timeout=WAIT_S) as got:
+    with urllib.request.urlopen(f"{hour.up['console']}moment?topic=visits&at=yesterday+10%3A05", timeout=WAIT_S) as got:
         page = got.read().decode()
     assert "buys a clock" in page
     return f"{len(page) // 1024} KiB, the record is on it"

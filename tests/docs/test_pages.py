@@ -82,7 +82,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
     ("docs/design.md", "socket -> transport..."): SHAPE,
     ("docs/design.md", "frame > 16 KiB -> decode in steps..."): SHAPE,
-    ("docs/recipes.md", "horolog dump --deep /var/lib/horolog/orders-2/00000000000000000000.log"): ELSEWHERE,
+    ("docs/recipes.md", "horolog dump --deep /var/lib/horolog/sales-2/00000000000000000000.log"): ELSEWHERE,
     ("docs/security.md", "password.encoder.secret=..."): ELSEWHERE,
     ("docs/security.md", "horolog console -b broker:9092 --listen 0.0.0.0:8443 --host console.example..."): ELSEWHERE,
     ("docs/security.md", "delegation.token.secret.key=..."): ELSEWHERE,
