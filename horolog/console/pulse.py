@@ -62,12 +62,12 @@ async def answer_of(door: "HttpAccess") -> BrokerAnswer:
             get(brief, "/ready"), get(brief, "/metrics", accept="text/plain", most_bytes=SCRAPE_BYTES)
         )
         if _REFUSED in (ready.status, scrape.status):
-            return BrokerAnswer(door, why="asks for a token")
+            return BrokerAnswer(door, why="requires a token")
         return BrokerAnswer(door, ready_of(ready.body), scrape_of(scrape.body.decode(errors="replace")))
     except NoAnswer as error:
         return BrokerAnswer(door, why=str(error))
     except (ValueError, KeyError):
-        return BrokerAnswer(door, why="answers something else")
+        return BrokerAnswer(door, why="sent an unreadable response")
 
 
 class Pulse:
@@ -95,7 +95,7 @@ class Pulse:
         return self._wanted_s
 
     async def wanted(self, doors: "Sequence[HttpAccess]") -> None:
-        """A page shows it: it goes on for another hour."""
+        """A page shows it, so it continues for another hour."""
         self.doors = tuple(doors)
         self._wanted_s = self._clock.monotonic()
         with suppress(TimeoutError):

@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from horolog.base.acl_types import Operation, ResourceType
-from horolog.broker.cluster.placement import endpoint_of
+from horolog.broker.cluster.placement import NOBODY, Endpoint
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.next_leaders import MISPLACED
+from horolog.broker.handlers.next_leaders import MISPLACED, leader_to_name
 from horolog.broker.security.audit import Denied
 from horolog.broker.share.acknowledging import malformed_in
 from horolog.broker.share.leader import Persisted
@@ -132,38 +132,32 @@ def refusal_of(broker: BrokerView, context: RequestContext, place: Place) -> Err
     return ErrorCode.NONE if topic.has(place[1]) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def leader_of(broker: BrokerView, place: Place) -> ShareLeader:
-    node, epoch = broker.placement.lead(*place)
+def leader_of(broker: BrokerView, context: RequestContext, place: Place, endpoints: list[Endpoint]) -> ShareLeader:
+    """The leader that a refusal names; also this broker, as on Kafka: the next fetch opens the share partition again."""
+    found = leader_to_name(broker, *place, context.listener, endpoints, is_here=True)
+    node, epoch = found if found is not None else NOBODY
     return ShareLeader(leader_id=node, leader_epoch=epoch)
 
 
-def nodes_of(broker: BrokerView, context: RequestContext, leaders: Iterable[ShareLeader]) -> list[ShareNode]:
-    """Where the leaders of misplaced partitions are."""
-    found = (
-        endpoint_of(broker.placement, node, context.listener)
-        for node in sorted({one.leader_id for one in leaders if one.leader_id >= 0})
-    )
-    return [
-        ShareNode(node_id=one.node, host=one.host, port=one.port, rack=one.rack) for one in found if one is not None
-    ]
+def nodes_of(endpoints: Iterable[Endpoint]) -> list[ShareNode]:
+    return [ShareNode(node_id=one.node, host=one.host, port=one.port, rack=one.rack) for one in endpoints]
 
 
 def _response(
     broker: BrokerView, context: RequestContext, group: str, results: Mapping[Place, Persisted]
 ) -> ShareAcknowledgeResponse:
     topics: dict[bytes, AcknowledgedTopic] = {}
-    leaders: list[ShareLeader] = []
+    endpoints: list[Endpoint] = []
     for place, (code, reason) in results.items():
         topic_id, index = place
         part = AcknowledgedPartition(partition_index=index, error_code=code, error_message=reason)
         if code in MISPLACED:
-            part.current_leader = leader_of(broker, place)
-            leaders.append(part.current_leader)
+            part.current_leader = leader_of(broker, context, place, endpoints)
         topics.setdefault(topic_id, AcknowledgedTopic(topic_id=topic_id)).partitions.append(part)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=broker.shares.leader.terms_of(group).record_lock_ms,
         responses=list(topics.values()),
-        node_endpoints=nodes_of(broker, context, leaders),
+        node_endpoints=nodes_of(endpoints),
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from horolog.broker.cluster.placement import Endpoint
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.next_leaders import MISPLACED
@@ -324,20 +325,19 @@ class ShareFetching:
         is_opening = request.share_session_epoch == OPEN_EPOCH
         places = dict.fromkeys((*(session.places if is_opening else ()), *self._acknowledged, *self._codes, *found))
         topics: dict[bytes, ShareFetchableTopic] = {}
-        leaders = []
+        endpoints: list[Endpoint] = []
         for place in places:
             part = self._part(place, found.get(place))
             topics.setdefault(place[0], ShareFetchableTopic(topic_id=place[0])).partitions.append(part)
             if {part.error_code, part.acknowledge_error_code} & MISPLACED:
-                part.current_leader = leader_of(self._broker, place)
-                leaders.append(part.current_leader)
+                part.current_leader = leader_of(self._broker, context, place, endpoints)
         if context.throttle is not None:
             context.throttle.charge_fetch(sum(len(one.records) for one in found.values()))
         context.reply(
             ShareFetchResponse(
                 acquisition_lock_timeout_ms=self._broker.shares.leader.terms_of(session.key[0]).record_lock_ms,
                 responses=list(topics.values()),
-                node_endpoints=nodes_of(self._broker, context, leaders),
+                node_endpoints=nodes_of(endpoints),
             )
         )
 

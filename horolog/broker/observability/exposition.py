@@ -67,7 +67,7 @@ class Exposition:
 
 def table(families: Iterable[Described] = CATALOGUE) -> str:
     """Families as a table for people."""
-    rows = ["| name | type | labels | what it says |", "|---|---|---|---|"]
+    rows = ["| name | type | labels | meaning |", "|---|---|---|---|"]
     rows += [
         f"| `{one.shown}` | {one.kind.value} | {', '.join(one.labels)} | {one.sentence} |"
         for one in sorted(families, key=lambda each: each.shown)

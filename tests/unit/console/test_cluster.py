@@ -96,7 +96,7 @@ async def test_a_broker_without_a_store(answers):
 async def test_a_port_that_does_not_answer_leaves_states_unknown(answers):
     answers["/metrics"] = b"<html>"
     async with shown(broker_settings={"horolog_http_listen": "127.0.0.1:0"}) as (page, _client, _broker):
-        assert '<span class="tag bad">answers something else</span>' in (await page.get("/cluster")).text
+        assert '<span class="tag bad">sent an unreadable response</span>' in (await page.get("/cluster")).text
 
 
 async def test_three_brokers_over_a_store():

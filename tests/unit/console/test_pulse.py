@@ -57,9 +57,9 @@ async def test_a_broker_is_asked_and_its_rates_are_known():
 async def test_answers_that_are_none(answers):
     assert (await answer_of(CLOSED)).scrape.totals.connections == 1
     answers["/metrics"] = 200, b"<html>"
-    assert (await answer_of(CLOSED)).why == "answers something else"
+    assert (await answer_of(CLOSED)).why == "sent an unreadable response"
     answers["/ready"] = 401, b""
-    assert (await answer_of(CLOSED)).why == "asks for a token"
+    assert (await answer_of(CLOSED)).why == "requires a token"
 
 
 async def test_a_port_that_is_closed():

@@ -11,11 +11,14 @@ def check_given(storage: Storage, folders: Iterable[str], advice: str = "name th
     for folder in folders:
         if not storage.is_dir(folder):
             raise NotFoundError(f"{folder} is not a folder", "give the folder that log.dirs names")
-        if any(name.endswith(".log") for name in storage.list_dir(folder)) and not _has_partitions(storage, folder):
+        if _is_partition(storage, folder):
             raise NotFoundError(f"{folder} is the folder of one partition", advice)
 
 
-def _has_partitions(storage: Storage, folder: str) -> bool:
+def _is_partition(storage: Storage, folder: str) -> bool:
+    """Whether there are segments and no folders of partitions; other files that end in `.log` may lie anywhere."""
+    from horolog.broker.log.recovery import is_segment_file
     from horolog.client.cli.examining.folder_check import partitions_in
 
-    return bool(partitions_in(storage, folder))
+    has_segments = any(is_segment_file(name, ".log") for name in storage.list_dir(folder))
+    return has_segments and not partitions_in(storage, folder)

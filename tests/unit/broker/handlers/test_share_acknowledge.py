@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.cluster.placement import NOBODY, Lead
 from horolog.broker.share.persister import SharePersister
 from horolog.protocol.errors import ErrorCode
 from tests.support.share_broker import Member, initialize, opened, put, share_broker
@@ -83,6 +84,19 @@ async def test_what_cannot_be_persisted_is_taken_back_and_the_leader_is_named_wh
     monkeypatch.undo()
     assert await ann.code((0, 4, [1])) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "it is opened by the next fetch"
     assert await ann.acquire() == [(0, 9, 1)]
+
+
+async def test_a_leader_that_is_not_live_is_not_named(broker, monkeypatch):
+    """The member asks for Metadata: nothing answers where that broker was."""
+    ann = Member(broker)
+    await ann.fetch()
+    placement = broker.broker.placement
+    monkeypatch.setattr(SharePersister, "write", lambda _, __, ___, done: done(ErrorCode.FENCED_STATE_EPOCH))
+    monkeypatch.setattr(placement, "lead", lambda *_: Lead(placement.me + 1, 4))
+    answer = await ann.acknowledge((0, 4, [1]))
+    part = answer.responses[0].partitions[0]
+    named = part.current_leader.leader_id, part.current_leader.leader_epoch
+    assert (part.error_code, named, answer.node_endpoints) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, NOBODY, [])
 
 
 async def test_a_topic_that_the_member_may_not_read_is_refused_and_that_is_audited(broker, monkeypatch):

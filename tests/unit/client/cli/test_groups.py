@@ -157,6 +157,12 @@ def test_groups_are_shown_as_tables(at_ours):
     ("words", "code", "said"),
     [
         (("reset", "g", "--to", ".."), 2, "give one time"),
+        (("reset", "g"), 2, "the new position is missing; give one of --to, --to-offset and --by"),
+        (
+            ("reset", "g", "--to", "latest", "--to-offset", "1"),
+            2,
+            "the new position is given more than once; give one of --to, --to-offset and --by",
+        ),
         (("reset", "g", "--by", "some"), 2, "--by 'some': expected a whole number"),
         (
             ("reset", "g", "--to", "latest", "--partition", "0"),

@@ -10,15 +10,16 @@ from horolog.commands.errors import NotFoundError
 @pytest.fixture
 def storage():
     made = MemoryStorage()
-    for folder in ("/data", "/data/t-0", "/data/empty"):
+    for folder in ("/data", "/data/t-0", "/data/empty", "/data/new"):
         made.make_dir(folder)
     made.create("/data/t-0/00000000000000000000.log")
     made.create("/data/server.log")
+    made.create("/data/new/server.log")
     return made
 
 
 def test_data_folders_and_empty_ones_are_taken(storage):
-    check_given(storage, ["/data", "/data/empty"])
+    check_given(storage, ["/data", "/data/empty", "/data/new"])
 
 
 @pytest.mark.parametrize(
