@@ -86,7 +86,7 @@ class Handing:
         end = await Answer[int | None](partial(self._log_side.ship_all, left))
         if end is not None:
             await self._made(partial(_left, self._me, end))
-        self._passing.end(led)
+        self._passing.end_all()
 
     @property
     def _state(self) -> BucketState:

@@ -7,6 +7,11 @@ gap: its second batch would be appended, and the first one is out of order after
 
 So these batches are refused as the first one was, and the producer sends all of them again, in order. A gap that stays is real. The
 seconds count from the first batch on: a process that stood still finds the batches of before in its connections.
+
+That this broker has refused no batch of the producer does not make a gap real. A Java producer sends new batches to the new leader while
+those before are still under way to the old one, which refuses them later. So a producer whose gap is real, as librdkafka may leave one when
+it aborts, and one that is not known although it has sent before, because retention has removed its records, wait for these seconds, too.
+Kafka refuses the first at once, and takes the batch of the other: it does not protect the producers above.
 """
 
 from __future__ import annotations

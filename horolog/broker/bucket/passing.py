@@ -30,9 +30,15 @@ class Passing:
         return f"<Passing of {len(self.places)} partitions>"
 
     def begin(self, places: Iterable[Place]) -> None:
-        """No broker serves these from now on, for a moment."""
-        self.places |= dict.fromkeys(places, self._now() + HOLDS_S)
+        """No broker serves these from now on, for a moment. One that passes already takes no longer than it would have."""
+        until_s = self._now() + HOLDS_S
+        for place in places:
+            self.places.setdefault(place, until_s)
         self._time()
+
+    def end_all(self) -> None:
+        """Nothing passes from this broker or to it any more: it leaves."""
+        self.end(list(self.places))
 
     def end(self, places: Iterable[Place]) -> None:
         """These are served here, or others know their leaders."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from horolog.protocol.errors import ProtocolError
 from horolog.protocol.framing import encode_response
 from horolog.protocol.primitives import Part
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from horolog.broker.share.shares import Shares
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.transactions.joining import Joining
+
+log = logging.getLogger(__name__)
 
 
 class Meter(Protocol):
@@ -101,6 +105,16 @@ class ClientConnection(Protocol):
     def answered(self) -> None: ...
     def mute(self, seconds: float) -> None: ...
     def close(self, reason: str) -> None: ...
+
+
+def close_over(connection: ClientConnection, error: Exception) -> None:
+    """A request has raised an error: its connection is closed, and no other request is affected."""
+    if isinstance(error, ProtocolError):
+        connection.close(str(error))
+        return
+    message = "a request of %s failed inside the broker; its connection is closed"
+    log.error(message, connection.peer_host, exc_info=error)
+    connection.close("internal error")
 
 
 class BrokerView(Protocol):

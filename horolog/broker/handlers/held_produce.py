@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from horolog.broker.handlers.context import close_over
 from horolog.protocol.apis import ApiKey
-from horolog.protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from horolog.broker.cluster.cluster import Cluster
@@ -94,13 +94,20 @@ class HeldProduce:
             context.on_abandoned = None
             try:
                 response = handle(broker, request, context)
-            except ProtocolError as error:
-                connection.close(str(error))
-            else:
-                if response is not None:
-                    context.reply(response)
+            except Exception as error:  # noqa: BLE001 - it is logged, and ends this connection alone
+                self._forget(connection)
+                close_over(connection, error)
+                return
+            if response is not None:
+                context.reply(response)
         if not queue:
             self._held.pop(connection, None)
+
+    def _forget(self, connection: ClientConnection) -> None:
+        """No request behind one that has ended its connection is handled."""
+        for held in self._held.pop(connection, ()):
+            self._held_bytes -= held.context.size_bytes
+            held.context.on_abandoned = None
 
     def _drop(self, connection: ClientConnection, held: _Held) -> None:
         """The client is gone."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mypy_extensions import mypyc_attr
 
 from horolog.broker.base.principal import ANONYMOUS, Principal
+from horolog.broker.handlers.context import close_over
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES, Unanswered
 from horolog.protocol.errors import FrameError, ProtocolError
 from horolog.protocol.framing import FrameReader
@@ -347,12 +348,8 @@ class Conversation:
             self.carrier.output_ready()
             self.close(str(refused))
             return False
-        except ProtocolError as error:
-            self.close(str(error))
-            return False
-        except Exception:
-            log.exception("a request of %s failed inside the broker; its connection is closed", self.peer_host)
-            self.close("internal error")
+        except Exception as error:  # noqa: BLE001 - it is logged, and ends this connection alone
+            close_over(self, error)
             return False
         parts = context.parts
         if parts is None or self.unanswered.queue:

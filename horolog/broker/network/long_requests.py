@@ -11,19 +11,18 @@ Decoding bounds what a request may hold. Its answer is bounded while it grows: p
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Generator, Hashable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.base.acl_types import CLUSTER_NAME, ResourceType
-from horolog.broker.handlers.context import RequestContext
+from horolog.broker.handlers.context import RequestContext, close_over
 from horolog.broker.handlers.pieces import Pace, Piece
 from horolog.broker.network.joined_answer import JoinedAnswer
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decoder_in_steps
-from horolog.protocol.errors import DecodeError, ErrorCode, ProtocolError
+from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.framing import encode_response
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from horolog.broker.network.dispatch import Route
     from horolog.broker.network.meters import ApiMeter
     from horolog.protocol.primitives import Part
-
-log = logging.getLogger(__name__)
 
 SLICE_S: Final = 0.005
 SLICE_STEPS: Final = 64
@@ -317,16 +314,11 @@ class LongRequests:
 
     def _run_alone(self, request: LongRequest, ends_s: float) -> None:
         """Run a request that has no caller to raise to: an error closes its connection."""
-        connection = request.context.connection
         try:
             self._run(request, ends_s)
-        except ProtocolError as error:
+        except Exception as error:  # noqa: BLE001 - it is logged, and ends this connection alone
             request.is_over = True
-            connection.close(str(error))
-        except Exception:
-            request.is_over = True
-            log.exception("a request of %s failed inside the broker; its connection is closed", connection.peer_host)
-            connection.close("internal error")
+            close_over(request.context.connection, error)
 
     def _end(self, request: LongRequest) -> None:
         self._uncount(request)

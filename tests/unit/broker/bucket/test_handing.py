@@ -3,6 +3,7 @@
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.detection import FenceOff
+from horolog.broker.bucket.passing import HOLDS_S
 from horolog.broker.cluster.cluster_state import Lead
 from tests.simulation.bucket.processes import TOPIC
 from tests.unit.broker.bucket.test_members_watch import Calm, entries
@@ -99,6 +100,20 @@ def test_a_broker_that_stops_leaves_with_one_entry():
     assert not state.fenced
     assert type(entries(world)[-1]).__name__ == "BrokerLeft"
     assert all(any(one.high_watermark(place) for one in world.processes()) for place in mine)
+
+
+def test_nothing_passes_behind_a_broker_that_has_left():
+    """Requests for a partition that it was still giving away are answered before it stops."""
+    world = Calm()
+    handing, place = world[1].handing, some(world, 1)
+    give(world, 1, {place: Lead(2, 1)})
+    world.run_for(3)
+    handing._passing.begin([place])
+    world[1].watch.end()
+    run(handing.leave())
+    world.run_for(HOLDS_S / 2)
+    assert world.journal().nodes == (2, 3)
+    assert not handing._passing.places
 
 
 def test_a_broker_that_joins_takes_its_share():

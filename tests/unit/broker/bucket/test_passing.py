@@ -49,6 +49,15 @@ def test_a_partition_that_passes_on_begins_anew():
     assert world.heard == [(HOLDS_S / 2, []), (HOLDS_S * 1.5, [])]
 
 
+def test_what_begins_to_pass_while_it_passes_takes_no_longer():
+    """A partition that this broker leads, loses and leads again: its requests wait no longer than those of any other."""
+    world = World()
+    for _ in range(4):
+        world.passing.begin([A])
+        world.run_for(HOLDS_S / 4)
+    assert world.heard == [(HOLDS_S, [])]
+
+
 def test_nothing_has_to_listen():
     schedule = Schedule()
     passing = Passing(schedule.later, lambda: schedule.now)

@@ -42,6 +42,8 @@ class Broker:
         self.on_handled(label)
         if label == "broken":
             raise ProtocolError("null records")
+        if label == "fails":
+            raise ZeroDivisionError
         return b"refused" if label == "refused" else None
 
     def send(self, label, *indexes, peer, name="t", topic_id=bytes(16)):
@@ -128,6 +130,30 @@ def test_a_request_that_is_broken_ends_the_connection():
     broker.send("broken", 1, peer=peer)
     broker.end()
     assert peer.closed == "null records"
+
+
+def test_a_request_that_fails_ends_its_connection_and_holds_up_no_other(caplog):
+    """Without that, those of other connections would wait for ever: nothing passes any more."""
+    broker, peer, other = Broker(), Peer(), Peer()
+    broker.send("fails", 1, peer=peer)
+    broker.send("a", 1, peer=other)
+    broker.end()
+    assert (peer.closed, other.closed) == ("internal error", None)
+    assert broker.handled == ["fails", "a"]
+    assert repr(broker.held) == NOTHING_HELD
+    assert "a request of 127.0.0.1 failed inside the broker; its connection is closed" in caplog.text
+
+
+@pytest.mark.parametrize("label", ["broken", "fails"])
+def test_nothing_behind_a_request_that_has_ended_its_connection_is_handled(label):
+    """It would be appended without the records before it; a connection that is not held back does not serve it either."""
+    broker, peer = Broker(), Peer()
+    broker.send(label, 1, peer=peer)
+    second = broker.send("b", 1, peer=peer)
+    broker.end()
+    second.abandon()
+    assert broker.handled == [label]
+    assert repr(broker.held) == NOTHING_HELD
 
 
 def test_requests_of_a_client_that_is_gone_are_dropped():
