@@ -5,7 +5,8 @@
 
 Every commit waits for that, and the high watermark moves with it. Unsafe records are bounded: while too many bytes wait or are under way,
 producers are not read from. When the WAL is fenced, nothing is ever safe but what lies below the fence: the other producers learn that
-another broker leads.
+another broker leads. Without a fence at hand, what is under way may become safe all the same, and producers get REQUEST_TIMED_OUT: they
+send records again that were refused with NOT_LEADER_OR_FOLLOWER even if they are to send nothing twice.
 """
 
 from __future__ import annotations
@@ -276,10 +277,10 @@ class ShippedSafety:
         self._forget_writer()
         if self._cluster is not None:
             self._cluster.fenced(fence)
-        self._refuse_all()
+        self._refuse_all(None if fence is None else _led_elsewhere())
 
     def stop(self) -> None:
-        """Ship nothing from now on. Records that are not safe yet are refused; those under way may become safe all the same."""
+        """Ship nothing from now on. Records that are not safe yet are refused."""
         self._forget_writer()
         self._refuse_all()
 
@@ -288,7 +289,7 @@ class ShippedSafety:
         self._dirty.pop(partition, None)
         for number in self._numbers:
             number.ends.pop(partition, None)
-        reason = fault or _led_elsewhere()
+        reason = fault or _not_safe(partition)
         for _, call in self._waits.pop(partition, ()):
             call.failures[partition] = reason
             call.remaining -= 1
@@ -304,9 +305,15 @@ class ShippedSafety:
         self._dirty.clear()
         self._dirty_bytes, self._is_due = 0, False
 
-    def _refuse_all(self) -> None:
+    def _refuse_all(self, fault: StorageFault | None = None) -> None:
         for partition in list(self._waits):
-            self.drop(partition)
+            self.drop(partition, fault)
+
+
+def _not_safe(partition: ShippedPartition) -> NotSafe:
+    if partition.shipping_end > partition.high_watermark:
+        return NotSafe("the store may have its last records, or get them", ErrorCode.REQUEST_TIMED_OUT)
+    return _led_elsewhere()
 
 
 def _led_elsewhere() -> NotSafe:

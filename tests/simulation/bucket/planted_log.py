@@ -75,7 +75,7 @@ async def no_mark(store, wal):
     """Numbers that a mark says are gone count as lost."""
 
 
-def counts_when_stopped(self):
+def counts_when_stopped(self, _fault=None):
     """Records that are not safe when the WAL ends are answered as if they were."""
     for partition, waits in list(self._waits.items()):
         for _, call in waits:

@@ -225,12 +225,23 @@ def test_after_a_stop_late_answers_count_for_nothing(world):
     told = world.make_safe(world.a)
     world.loop.advance(0.1)
     append(world.b, 1)
-    world.make_safe(world.b)
+    not_shipped = world.make_safe(world.b)
     world.safety.stop()
-    assert codes(told) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert codes(told) == {0: ErrorCode.REQUEST_TIMED_OUT}, "the store may have its records, or get them"
+    assert codes(not_shipped) == {1: ErrorCode.NOT_LEADER_OR_FOLLOWER}
     world.answer(0)
     world.loop.advance(1)
     assert (world.a.high_watermark, world.shown, world.under_way) == (0, [], [])
+
+
+def test_a_wal_that_ends_without_a_fence_says_nothing_of_what_is_under_way(world):
+    append(world.a, 1)
+    told = world.make_safe(world.a)
+    world.loop.advance(0.1)
+    world.store.objects[key(WAL.folder, 0)] = b"of another process"
+    world.answer(0, TAKEN)
+    assert world.cluster.fences == [None]
+    assert codes(told) == {0: ErrorCode.REQUEST_TIMED_OUT}
 
 
 def test_what_lies_below_a_fence_is_safe_although_it_was_not_answered(world):
@@ -269,12 +280,12 @@ def test_a_partition_that_is_dropped_is_shipped_no_more(world):
     append(world.b, 2)
     of_both = world.make_safe(world.a, world.b)
     world.safety.drop(world.a)
-    assert codes(told) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert codes(told) == {0: ErrorCode.REQUEST_TIMED_OUT}
     world.loop.advance(0.1)
     world.answer(0)
     world.answer(1)
     assert world.runs(1) == [(1, 0, 1)]
-    assert codes(of_both) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert codes(of_both) == {0: ErrorCode.REQUEST_TIMED_OUT}
     assert world.a.high_watermark == 0
 
 
@@ -329,7 +340,7 @@ def test_a_new_wal_begins_with_nothing_of_the_one_before(world):
     told = world.make_safe(world.a)
     world.loop.advance(0.1)
     writer = world.safety.begin(writer_over(HeldStore()), world.cluster)
-    assert codes(told) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert codes(told) == {0: ErrorCode.REQUEST_TIMED_OUT}
     assert (writer.next_number, world.safety.unsafe_bytes) == (0, 0)
 
 
