@@ -5,8 +5,8 @@
 
 Every commit waits for that, and the high watermark moves with it. Unsafe records are bounded: while too many bytes wait or are under way,
 producers are not read from. When the WAL is fenced, nothing is ever safe but what lies below the fence: the other producers learn that
-another broker leads. Without a fence at hand, what is under way may become safe all the same, and producers get REQUEST_TIMED_OUT: they
-send records again that were refused with NOT_LEADER_OR_FOLLOWER even if they are to send nothing twice.
+another broker leads. If no fence is known, records under way may still become safe, and producers get REQUEST_TIMED_OUT. They would send
+records again that were refused with NOT_LEADER_OR_FOLLOWER, even producers that are to send nothing twice.
 """
 
 from __future__ import annotations
