@@ -517,7 +517,7 @@ def test_a_mirror_that_follows_waits_for_news_and_longer_each_time_that_a_cluste
     copied = ["settled", "copied"]
     assert run.did == [{"create": True, "force": False}, *copied, 1.0, 1.0, *copied, 2.0, *copied, 1.0, "settled"]
     said = run.err.getvalue()
-    assert "topic t was made on b:1: 1 partition, retention.ms=-1" in said
+    assert "topic t was created on b:1: 1 partition, retention.ms=-1" in said
     assert "group g still has members on A" in said
     assert said.count("retrying in") == 2
     assert "5 records, 0.0 MB, " in said

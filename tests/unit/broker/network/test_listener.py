@@ -289,7 +289,8 @@ async def test_who_connects_too_soon_is_not_served_and_closed_after_a_while() ->
             writer.write(framed(b"hello"))
         assert await first[0].readexactly(5) == b"hello"
         assert place.listener.connection_count == 2
-        assert await read_all(second[0]) == b""
+        with contextlib.suppress(ConnectionResetError):  # of a system that says so where bytes were left unread
+            assert await read_all(second[0]) == b""
         assert place.service.seen == [b"hello"]
         assert quotas.asked == ["127.0.0.1"] * 2
 
