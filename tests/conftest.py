@@ -229,6 +229,12 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The style figures, so that every run of all tests shows where they drift."""
+    """Why a test passed only at its second go, and the style figures, so that every run of all tests shows where they drift."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        crash = getattr(report.longrepr, "reprcrash", None)
+        if crash is not None:
+            terminalreporter.section(f"first go of {report.nodeid}", "_")
+            terminalreporter.write_line(report.longreprtext)
+            terminalreporter.write_line(f"RERUN {report.nodeid} - {crash.message.splitlines()[0]}")
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly:
         terminalreporter.write_line(config.stash.get(TOLD, None) or style.summary())
