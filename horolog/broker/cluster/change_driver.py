@@ -6,11 +6,24 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from horolog.broker.cluster.changes import BEHIND, Changes, ClusterChange, Decide, Done, Failures, Outcome, Ready
+from horolog.broker.cluster.changes import (
+    BEHIND,
+    TOO_MANY,
+    Changes,
+    ClusterChange,
+    Decide,
+    Done,
+    Failures,
+    Outcome,
+    Ready,
+)
 from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step
 from horolog.broker.cluster.journal import AppendOutcome, Journal
 
 log = logging.getLogger(__name__)
+
+MOST_WAITING = 10_000
+"""Changes that have not begun. Clients choose how many they ask for, and the journal may not answer for a while."""
 
 Announce = Callable[[int, Callable[[], None]], None]
 """Notifies the other brokers that the journal is written up to an entry; calls back when all of them have applied it, or after a while."""
@@ -59,6 +72,13 @@ class ChangeDriver:
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
         """Change the cluster; `done` gets the error, or the parts that failed here. With `waits`, once the others have applied it."""
         self._act(self._changes.ask(ClusterChange(decide, done, waits=waits)))
+
+    def make_for_client(self, decide: Decide, done: Done) -> None:
+        """The same, unless too many changes wait. The broker's own have no bound: there are few of them."""
+        if self._changes.waiting_count >= MOST_WAITING:
+            done(TOO_MANY)
+        else:
+            self.make(decide, done)
 
     def note(self, entry: Entry) -> None:
         """Keep an entry that is true already. If it cannot be written now, the next entry writes it, or the next start finds it."""

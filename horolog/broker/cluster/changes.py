@@ -31,6 +31,9 @@ Done = Callable[[Outcome], None]
 BEHIND = "the record of the cluster does not have the latest changes; the next start writes it again"
 NO_FAILURES: Failures = {}
 TIMED_OUT = ClusterError(ErrorCode.REQUEST_TIMED_OUT, "the change is still in progress and may be made later")
+TOO_MANY = ClusterError(
+    ErrorCode.REQUEST_TIMED_OUT, "the change is not made: too many wait for the cluster's journal; try again later"
+)
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the change could not be written to the disk")
 
 
@@ -93,6 +96,11 @@ class Changes:
 
     def __repr__(self) -> str:
         return f"<Changes: {self.state.number} made, {len(self._waiting)} waiting, {self._doing.value}>"
+
+    @property
+    def waiting_count(self) -> int:
+        """How many changes have not begun."""
+        return len(self._waiting)
 
     @property
     def is_at_rest(self) -> bool:

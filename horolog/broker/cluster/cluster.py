@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from horolog.broker.base.own_thread import Later
 from horolog.broker.cluster.change_driver import ChangeDriver
-from horolog.broker.cluster.changes import TIMED_OUT, Failures, Outcome
+from horolog.broker.cluster.changes import TIMED_OUT, TOO_MANY, Failures, Outcome
 from horolog.broker.cluster.cluster_start import identify, is_unread, record_of
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
@@ -99,7 +99,7 @@ class Cluster(ServedTopics):
         self._foreign: set[str] = set()
         self._being_made: set[str] = set()
         """Topics that `create_topic` has asked for, until the change is made or late."""
-        self.producer_ids = ProducerIds(self.changes)
+        self.producer_ids = ProducerIds(self.changes, membership.later)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.cluster_id}: {len(self.topics)} topics, {self.state.partition_count} partitions>"
@@ -199,7 +199,7 @@ class Cluster(ServedTopics):
         self, wanted: Sequence[NewTopic], done: Callable[[Created], None], *, validate_only: bool = False
     ) -> None:
         """Create topics with one entry; `done` gets the result of each in its place."""
-        results: Created = []
+        results: Created = [TOO_MANY] * len(wanted)
         told = InTime[Created](done, [TIMED_OUT] * len(wanted), self._membership.later)
 
         def decide(state: ClusterState) -> Entry | None:
@@ -213,7 +213,7 @@ class Cluster(ServedTopics):
                 self.changes.note(_not_made(self._logs, outcome))
             told([_outcome_of(one, outcome) if isinstance(one, StoredTopic) else one for one in results])
 
-        self.changes.make(decide, made)
+        self.changes.make_for_client(decide, made)
 
     def delete_topics(self, doomed: Mapping[str, bytes], done: Callable[[Failures], None]) -> None:
         """Delete topics, by name and id, with one entry; `done` gets those that could not be deleted.
@@ -239,7 +239,7 @@ class Cluster(ServedTopics):
                 self._note_removed({(name, doomed[name]) for name in found if name not in outcome})
             told({name: unknown_topic(name) for name in doomed.keys() - set(found)})
 
-        self.changes.make(decide, made)
+        self.changes.make_for_client(decide, made)
 
     def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
         """Deleted topics, by name and id, of which this broker has no folder any more.
@@ -257,7 +257,7 @@ class Cluster(ServedTopics):
         self, wanted: Sequence[NewPartitions], done: Callable[[Failures], None], *, validate_only: bool = False
     ) -> None:
         """Give topics more partitions with one entry; `done` gets those that could not have them."""
-        refused: dict[str, ClusterError] = {}
+        refused = dict.fromkeys((one.name for one in wanted), TOO_MANY)
         grown: list[StoredTopic] = []
         told = InTime[Failures](done, dict.fromkeys((one.name for one in wanted), TIMED_OUT), self._membership.later)
 
@@ -275,7 +275,7 @@ class Cluster(ServedTopics):
                 self.changes.note(TopicsFound(tuple(record_of(self._logs, self.topics[name]) for name in outcome)))
             told({**refused, **outcome})
 
-        self.changes.make(decide, made)
+        self.changes.make_for_client(decide, made)
 
     def _planner(self) -> Planner:
         return Planner(
@@ -318,7 +318,7 @@ class Cluster(ServedTopics):
                 return error
             return TopicConfigsChanged(changed)
 
-        self.changes.make(decide, _in_time(done, self._membership.later))
+        self.changes.make_for_client(decide, _in_time(done, self._membership.later))
 
     def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
         """Whether a change may be made; `node` is a broker's number, or empty for all. Raises ClusterError."""
@@ -344,7 +344,7 @@ class Cluster(ServedTopics):
                 return error
             return BrokerConfigsChanged(node, self._configs.encoder.encoded_configs(configs))
 
-        self.changes.make(decide, _in_time(done, self._membership.later))
+        self.changes.make_for_client(decide, _in_time(done, self._membership.later))
 
     def rules(self, kind: str) -> dict[str, StoredRule]:
         """The rules of a kind, by their keys."""
@@ -364,7 +364,7 @@ class Cluster(ServedTopics):
                 return replace(decided, put=encoder.encoded_beside(decided.put, state.rules))
             return decided
 
-        self.changes.make(decide_encoded, _in_time(done, self._membership.later))
+        self.changes.make_for_client(decide_encoded, _in_time(done, self._membership.later))
 
     def decoded_rules(self) -> Rules:
         """All rules, with the secrets of users as they are used."""

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.cluster.changes import TIMED_OUT
+from horolog.broker.cluster.changes import TIMED_OUT, TOO_MANY
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.on_record.cluster_errors import ClusterError
@@ -66,6 +66,31 @@ class TestAnOutcomeThatIsNotKnownYet:
         assert one.code == other.code == ErrorCode.REQUEST_TIMED_OUT
         journal.answer()
         assert (len(told), set(cluster.topics), timers.due) == (1, {"t", "u"}, [])
+
+    def test_of_changes_that_clients_ask_for_only_so_many_wait(self, cluster, journal, monkeypatch):
+        self.begun(cluster.create_topics, [NewTopic("t", 1)])
+        journal.answer()
+        monkeypatch.setattr("horolog.broker.cluster.change_driver.MOST_WAITING", 1)
+        waiting = [self.begun(cluster.create_topics, [NewTopic(name)]) for name in ("u", "v")]
+        told = [
+            *self.begun(cluster.create_topics, [NewTopic("w"), NewTopic("x")])[0],
+            self.begun(cluster.add_partitions, [NewPartitions("t", 2)])[0]["t"],
+            self.begun(cluster.delete_topics, {"t": cluster.topics["t"].id})[0]["t"],
+            *self.begun(cluster.alter_topic_configs, {"t": {"retention.ms": "5"}}),
+            *self.begun(cluster.alter_broker_configs, "", {"log.retention.ms": "7"}),
+            *self.begun(cluster.change_rules, lambda _: RulesChanged((BOB,))),
+        ]
+        assert (told, waiting) == ([TOO_MANY] * 7, [[], []])
+        journal.answer()
+        journal.answer()
+        assert set(cluster.topics) == {"t", "u", "v"}
+
+    def test_what_the_broker_itself_changes_is_not_refused(self, cluster, journal, monkeypatch):
+        monkeypatch.setattr("horolog.broker.cluster.change_driver.MOST_WAITING", 0)
+        ids = []
+        cluster.producer_ids.when_there(lambda: ids.append(cluster.producer_ids.take()))
+        journal.answer()
+        assert ids == [0]
 
     def test_so_are_changes_of_every_kind(self, cluster, journal, timers):
         self.begun(cluster.create_topics, [NewTopic("t", 1)])

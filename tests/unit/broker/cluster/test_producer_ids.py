@@ -2,10 +2,13 @@
 
 import pytest
 
+from horolog.broker.cluster import producer_ids
 from horolog.broker.cluster.cluster_state import PRODUCER_ID_BLOCK_SIZE, ClusterState
+from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.producer_ids import NOT_YET, ProducerIds
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
+from tests.support.simulated_store import Schedule
 
 
 class Changes:
@@ -35,9 +38,27 @@ def changes():
     return Changes()
 
 
+class Timer:
+    def __init__(self):
+        self.is_on = True
+
+    def cancel(self):
+        self.is_on = False
+
+
 @pytest.fixture
-def ids(changes):
-    return ProducerIds(changes)
+def schedule():
+    return Schedule()
+
+
+@pytest.fixture
+def ids(changes, schedule):
+    def later(seconds, callback):
+        timer = Timer()
+        schedule.later(seconds, lambda: callback() if timer.is_on else None)
+        return timer
+
+    return ProducerIds(changes, later)
 
 
 def test_each_is_given_once_from_one_block_after_the_other(ids, changes):
@@ -70,3 +91,37 @@ def test_a_reservation_that_fails_lets_nobody_wait(ids, changes):
     assert raised.value is changes.refusal
     changes.refusal = None
     assert ids.take() == 0
+
+
+def taken(ids, given):
+    """What a caller does once it is told to go on."""
+    try:
+        given.append(ids.take())
+    except ClusterError as refusal:
+        given.append(refusal)
+
+
+def test_no_caller_waits_longer_than_its_client_does(ids, changes, schedule):
+    """The store does not answer: clients are refused in time, and the block is used when it is there."""
+    changes.holds, given = True, []
+    for _ in range(2):
+        ids.when_there(lambda: taken(ids, given))
+    schedule.run(until=ANSWERED_WITHIN_S)
+    assert given == [NOT_YET] * 2
+    ids.when_there(lambda: taken(ids, given))
+    schedule.run(until=ANSWERED_WITHIN_S * 2 - 1)
+    assert (len(given), len(changes.waiting)) == (2, 1)
+    changes.go_on()
+    assert given[2:] == [0]
+    schedule.run(until=ANSWERED_WITHIN_S * 3)
+    assert given[2:] == [0]
+
+
+def test_of_callers_that_cannot_be_served_only_so_many_wait(ids, changes, monkeypatch):
+    monkeypatch.setattr(producer_ids, "MOST_WAITING", 2)
+    changes.holds, given = True, []
+    for _ in range(4):
+        ids.when_there(lambda: taken(ids, given))
+    assert given == [NOT_YET] * 2
+    changes.go_on()
+    assert given[2:] == [0, 1]
