@@ -2,6 +2,7 @@
 
 import json
 import re
+import urllib.request
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -9,8 +10,10 @@ import pytest
 from playwright.sync_api import expect
 
 from horolog import Producer
-from tests.console.conftest import HOSTILE, HOUR, MANY, in_a_thread
+from horolog.testing import registry_in_thread
+from tests.console.conftest import HOSTILE, HOUR, MANY, Console, in_a_thread
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 
 AXE = PROJECT / "tests" / "vendor" / "axe" / "axe.min.js"
 SCRIPTS_AT_MOST = 200_000
@@ -47,6 +50,68 @@ def test_axe_finds_no_fault_and_nothing_is_wider_than_a_phone(console, page, pat
     drawn_again(page)
     if scheme == "light":
         assert faults_in(page) == []
+
+
+@pytest.fixture(scope="module")
+def with_registry(filled):
+    """A console with a schema registry, so that its bar has all pages, and a subject of two versions."""
+    with registry_in_thread() as registry:
+        fields = [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": None}]
+        for count in (1, 2):
+            schema = json.dumps({"type": "record", "name": "Order", "fields": fields[:count]})
+            registered = urllib.request.Request(
+                f"{registry.url}/subjects/orders-value/versions", json.dumps({"schema": schema}).encode()
+            )
+            urllib.request.urlopen(registered).close()
+        running = Console("-b", filled[0].address, "--registry", registry.url)
+        yield running
+        running.end()
+
+
+@pytest.mark.parametrize("path", ["/schemas", "/schemas?subject=orders-value"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_with_the_pages_of_schemas(with_registry, page, path, scheme):
+    test_axe_finds_no_fault_and_nothing_is_wider_than_a_phone(with_registry, page, path, scheme)
+
+
+@pytest.mark.parametrize("width", [900, 1024, 1180, 1280])
+def test_the_bar_of_all_pages_stays_in_one_row(with_registry, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(with_registry.address + "/")
+    pages, side = page.locator(".top nav").bounding_box(), page.locator(".top .side").bounding_box()
+    assert side["y"] < pages["y"] + pages["height"]
+    assert page.locator(".top").bounding_box()["height"] < 60
+
+
+NOTES_TEXTS = """
+  window.drawn = [];
+  const fill = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
+    const half = this.measureText(text).width / 2;
+    const share = { left: 0, start: 0, center: 1, right: 2, end: 2 }[this.textAlign];
+    window.drawn.push([text, x - share * half, x + (2 - share) * half, this.canvas.width]);
+    fill.call(this, text, x, ...more);
+  };
+"""
+
+
+@pytest.mark.parametrize("width", [390, 700, 1024, 1280])
+def test_what_a_chart_writes_is_not_cut_off(console, page, width):
+    page.add_init_script(NOTES_TEXTS)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in (PAGES["topic"], PAGES["moment"], "/moment?topic=orders&at=20h&within=15m", PAGES["group"]):
+        page.goto(console.address + path)
+        wait_until(lambda: any(text.startswith("20") for text, *_ in page.evaluate("window.drawn")))  # a date
+        drawn_again(page)
+        drawn = page.evaluate("window.drawn")
+        assert [text for text, start, end, room in drawn if start < -1 or end > room + 1] == []
+
+
+def test_a_table_without_rows_has_its_sentence_in_one_line(console, page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(console.address + PAGES["group"])
+    sentence = page.get_by_text("The group has no members now.")
+    assert sentence.bounding_box()["height"] < 30
 
 
 def test_charts_and_tables_follow_the_window_at_once(console, page):

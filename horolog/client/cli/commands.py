@@ -46,7 +46,7 @@ COMMANDS = (
     Command("users", "horolog.client.cli.users", "add, list and remove SASL/SCRAM users"),
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, lookups"),
     Command("health", "horolog.client.cli.health", "check a broker; the result is the exit code"),
-    Command("profiles", "horolog.client.cli.profiles", "list the profiles for --profile"),
+    Command("profiles", "horolog.client.cli.profiles", "list and edit the profiles for --profile"),
     Command("retention", "horolog.client.cli.retention", "show what retention deletes next, when, and by which rule"),
     Command("timeline", "horolog.client.cli.timeline", "draw the number of records over time"),
     Command(

@@ -11,6 +11,7 @@ from horolog.commands.online.actions import Action, add_actions, add_yes, confir
 from horolog.commands.online.connecting import admin_of, partitions_of
 
 if TYPE_CHECKING:
+    from horolog.client.admin.admin import Admin
     from horolog.client.admin.admin_cluster import TransactionDescription
 
 STATES = (
@@ -69,18 +70,22 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     add_zone(parser)
 
 
-async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
+async def _transaction(admin: "Admin", name: str) -> "TransactionDescription":
     from horolog.client.values.errors import KafkaError
     from horolog.protocol.errors import ErrorCode
 
-    async with admin_of(arguments) as admin:
-        try:
-            found = await admin.describe_transactions(arguments.ids)
-        except KafkaError as error:
-            if error.code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                raise NotFoundError(error.message, "`horolog transactions list` shows those that exist") from error
+    try:
+        return (await admin.describe_transactions([name]))[name]
+    except KafkaError as error:
+        if error.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             raise
-    rows = [described(found[name]) for name in arguments.ids]
+        advice = "list those that exist with `horolog transactions list`"
+        raise NotFoundError(f"there is no transactional id {name!r}", advice) from error
+
+
+async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    async with admin_of(arguments) as admin:
+        rows = [described(await _transaction(admin, name)) for name in arguments.ids]
     if console.as_json:
         console.json(rows)
     else:

@@ -61,9 +61,13 @@
     return found;
   };
 
+  const fits = (plot, at, label) => plot.bbox.left / devicePixelRatio + plot.valToPos(at, "x") + (label.length * LETTER) / 2 <= plot.width;
   const axes = (step) => [
     { stroke: colour("--quiet"), grid: { show: false }, ticks: { stroke: colour("--line"), size: 4 }, size: 32, splits: roundTimes,
-      values: (_, ticks) => ticks.map((at, n) => shortTick(at, ticks.length > 1 ? ticks[1] - ticks[0] : step, n ? spoken(ticks[n - 1], 1) : "")) },
+      values: (plot, ticks) => ticks.map((at, n) => {
+        const label = shortTick(at, ticks.length > 1 ? ticks[1] - ticks[0] : step, n ? spoken(ticks[n - 1], 1) : "");
+        return fits(plot, at, label) ? label : "";
+      }) },
     { stroke: colour("--quiet"), grid: { stroke: colour("--soft"), width: 1 }, ticks: { show: false }, size: 62,
       values: (_, ticks) => ticks.map((one) => (Number.isInteger(one) ? one.toLocaleString("en") : "")) },
   ];
@@ -207,6 +211,7 @@
     else { box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label"); }
   };
   const LEGEND = 26;
+  const LETTER = 6.5; // the mean width of a letter on an axis
   // In the frame of the new size: a page is never wider than its window, not even for a moment.
   const sizes = new ResizeObserver((changes) => {
     for (const { target: box } of changes) {
@@ -282,7 +287,7 @@
 
   // -- parts that the server sends anew: not while nobody sees them, and what is wrong is said above them
 
-  const SILENT = "The console does not answer; this page may be out of date.";
+  const SILENT = "The console does not respond; this page may be out of date.";
   // What is shown is old while something bad is said: what held then is not said to hold now.
   const notice = (text, kind) => {
     let said = document.getElementById("gone");
@@ -372,7 +377,7 @@
         const none = after.querySelector(".none td");
         if (none) none.textContent = "No matching record lies there.";
       });
-      mine.onerror = () => stop(mine.readyState === EventSource.CLOSED ? "other searches are under way" : "the console does not answer");
+      mine.onerror = () => stop(mine.readyState === EventSource.CLOSED ? "other searches are under way" : "the console does not respond");
     };
     button.addEventListener("click", () => { if (source) stop("stopped"); else start(); });
     addEventListener("pagehide", () => { if (source) source.close(); });

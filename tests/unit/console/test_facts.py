@@ -75,9 +75,9 @@ async def test_disorder_in_the_middle_is_found_and_what_was_looked_at_is_said():
         assert spread.looked_at == 3200
         assert 30 <= spread.late <= 64
         assert spread.most_late_ms > 30 * MINUTE
-        assert "in 200 looked at" in (await page.get("/")).text
+        assert "200 checked" in (await page.get("/")).text
         topic_page = (await page.get("/topic?name=t")).text
-        assert f"{spread.late} of 3,200 looked at" in topic_page
+        assert f"{spread.late} of 3,200 checked" in topic_page
         assert "in order" not in topic_page
 
 

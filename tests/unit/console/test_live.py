@@ -162,7 +162,7 @@ async def test_a_round_that_nobody_joined_is_left_alone():
 @pytest.mark.parametrize(
     ("path", "query", "template", "data_of", "words"),
     [
-        ("/events", "", "now_part.html", now.data_of, ["orders", "No trouble is known"]),
+        ("/events", "", "now_part.html", now.data_of, ["orders", "No known problems"]),
         ("/groups/events", "", "groups_part.html", groups.data_of_all, ["billing"]),
         ("/group/events", "name=billing", "group_part.html", groups.data_of, ["Records behind", "orders"]),
     ],

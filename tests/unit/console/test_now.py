@@ -1,5 +1,7 @@
 """The page Now shows what there is, and troubles; ten thousand topics are paged, filtered and sorted."""
 
+import pytest
+
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.cluster_view import ClusterView, Node, PartitionView, TopicView
 from horolog.console import now, pulse
@@ -9,7 +11,14 @@ from horolog.console.scrapes import Ready, Scrape, Totals
 from tests.support.console_browser import shown, topic_with
 
 HOUR = 3_600_000
+LONG_S = 60.0
 HTTP = {"horolog_http_listen": "127.0.0.1:0"}
+
+
+@pytest.fixture(autouse=True)
+def answers_are_awaited(monkeypatch):
+    """A first page waits for the answers of the broker's HTTP port, however busy the machine is."""
+    monkeypatch.setattr(pulse, "FIRST_SECONDS", LONG_S)
 
 
 def topic(name, *partitions, error=0):
@@ -50,7 +59,7 @@ async def test_an_empty_cluster():
         assert "There are no topics" in text
         assert "Nothing is wrong" not in text
         assert (
-            "No trouble is known. Not checked: the readiness of the brokers: the broker has no HTTP port (horolog.http.listen)."
+            "No known problems. Not checked: the readiness of the brokers: the broker has no HTTP port (horolog.http.listen)."
             in text
         )
 

@@ -24,6 +24,11 @@ HIDDEN_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
+TRANSLATED = re.compile(
+    r"\b(?:goes by|for so long|as of one|any more|st(?:ands?|ood) still|(?:is|are|was|were) away|anew|there again|for (?:its|their) age|for ever|took (?:it|these|them) for|tak(?:es?|ing) \w+ for (?:gone|lost)|as long as the store is away|broke[nr]* (?:alone|of ours)|is answered with|are answered once|is said to|has to follow|puts? it right)\b",
+    re.IGNORECASE,
+)
+"""Clauses that are word by word those of another language: a broker pauses, a store is unreachable, and something exists again."""
 LOOK_UP = re.compile(r"\blook-ups?\b", re.IGNORECASE)
 """The noun is `lookup`, the verb `look up`. Names of benchmark scenarios keep theirs: results of many runs are kept by name."""
 NOT_A_THING = re.compile(
@@ -100,6 +105,31 @@ def test_pages_for_users_name_who_does_what(path):
     text = without(path.read_text("utf-8"), GENERATED, FENCE, INDENTED)
     lines = enumerate(re.sub(r"`[^`\n]*`", "", text).splitlines(), 1)
     assert [f"line {n}: {one}" for n, one in lines if HIDDEN_SUBJECT.search(one)] == []
+
+
+def unreleased() -> str:
+    """The part of the changelog that is still being written."""
+    return (PROJECT / "CHANGELOG.md").read_text("utf-8").partition("## [Unreleased]")[2].partition("\n## [")[0]
+
+
+@pytest.mark.parametrize("path", [one for one in PAGES if one.name not in FOR_CONTRIBUTORS], ids=names)
+def test_pages_for_users_have_no_clauses_of_another_language(path):
+    assert translated(path.read_text("utf-8")) == []
+
+
+def test_the_next_release_is_described_in_plain_english():
+    text = unreleased()
+    assert len(text) > 100
+    assert translated(text) == []
+    lines = enumerate(re.sub(r"`[^`\n]*`", "", text).splitlines(), 1)
+    assert [f"line {n}: {one}" for n, one in lines if HIDDEN_SUBJECT.search(one)] == []
+
+
+def translated(text: str) -> list[str]:
+    """The paragraphs with such a clause; it may go over two lines."""
+    plain = re.sub(r"`[^`\n]*`", "", without(text, GENERATED, FENCE, INDENTED))
+    paragraphs = (" ".join(one.split()) for one in re.split(r"\n(?=\s*[-|#]|\s*\n)", plain))
+    return [f"{found[0]}: {one}" for one in paragraphs if (found := TRANSLATED.search(one))]
 
 
 def hidden(lines):
