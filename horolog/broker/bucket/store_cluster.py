@@ -13,9 +13,11 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
 from horolog.broker.cluster.cluster_state import Step
+from horolog.broker.cluster.late_answers import InTime
 from horolog.broker.cluster.served_topics import StartMoved
 from horolog.broker.commit.safety import NotSafe
 from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
 from horolog.broker.on_record.cluster_file import Place, StoredTopic
 from horolog.protocol.errors import ErrorCode
 
@@ -147,8 +149,12 @@ class StoreCluster(Cluster):
         self.passing.end([place])
 
     def move_start(self, partition: Partition, offset: int, moved: StartMoved) -> None:
+        """The caller is answered in time; the start moves when the store confirms it."""
+        late = NotSafe("the store has not confirmed the new start in time", ErrorCode.REQUEST_TIMED_OUT)
+        told = InTime[StorageFault | None](moved, late, self._bucket_membership.later)
+
         def learn(is_led: bool) -> None:
-            moved(None if is_led else NotSafe("this broker no longer leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            told(None if is_led else NotSafe("this broker no longer leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
         self._log_side.move_start(partition, offset, learn)
 

@@ -4,18 +4,20 @@
 - A topic whose records are only compacted keeps them: POLICY_VIOLATION; an internal topic: INVALID_TOPIC_EXCEPTION.
 - A partition that is named several times is moved to the last of its offsets, and answered once; a topic without partitions has no
   answer.
-- The new start is on the disk before the answer, or in the store where brokers share one; `timeout_ms` is not used.
+- The new start is on the disk before the answer, or in the store where brokers share one. If that takes longer than 20 seconds, the answer
+  is REQUEST_TIMED_OUT, and the start may move later; `timeout_ms` is not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.safety import NotSafe
+from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition, storage_error
 from horolog.broker.log.storage import StorageFault
@@ -33,36 +35,36 @@ NO_WATERMARK = -1
 
 
 def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestContext) -> None:
-    asked = each_topic_once(
+    wanted = each_topic_once(
         (topic.name, [(each.partition_index, each.offset) for each in topic.partitions]) for topic in request.topics
     )
-    run(_answer(broker, [(name, dict(offsets)) for name, offsets in asked.items() if offsets], context))
+    asked = [(name, index, offset) for name, offsets in wanted.items() for index, offset in dict(offsets).items()]
+
+    def answer(results: list[int | ErrorCode]) -> None:
+        failed = broker.logs.write_log_starts()
+        topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
+        for (name, index, _), result in zip(asked, results, strict=True):
+            is_kept = not isinstance(result, ErrorCode) and (name, index) in failed
+            topics.setdefault(name, []).append(_result(index, ErrorCode.KAFKA_STORAGE_ERROR if is_kept else result))
+        found = [DeleteRecordsTopicResult(name=name, partitions=each) for name, each in topics.items()]
+        context.reply(DeleteRecordsResponse(topics=found))
+
+    gather([partial(_begin, broker.cluster, *one) for one in asked], answer)
 
 
-async def _answer(broker: BrokerView, asked: Sequence[tuple[str, dict[int, int]]], context: RequestContext) -> None:
-    topics = [
-        DeleteRecordsTopicResult(
-            name=name,
-            partitions=[await _delete(broker.cluster, name, index, offset) for index, offset in offsets.items()],
-        )
-        for name, offsets in asked
-    ]
-    failed = broker.logs.write_log_starts()
-    for topic in topics if failed else ():
-        for answer in topic.partitions:
-            if not answer.error_code and (topic.name, answer.partition_index) in failed:
-                answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
-    context.reply(DeleteRecordsResponse(topics=topics))
+def _result(index: int, result: int | ErrorCode) -> DeleteRecordsPartitionResult:
+    if isinstance(result, ErrorCode):
+        return DeleteRecordsPartitionResult(partition_index=index, low_watermark=NO_WATERMARK, error_code=result)
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=result, error_code=ErrorCode.NONE)
 
 
-async def _delete(cluster: Cluster, name: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
-    result = await _delete_before(cluster, name, index, offset)
-    failed = isinstance(result, ErrorCode)
-    return DeleteRecordsPartitionResult(
-        partition_index=index,
-        low_watermark=NO_WATERMARK if failed else result,
-        error_code=result if failed else ErrorCode.NONE,
-    )
+def _begin(cluster: Cluster, name: str, index: int, offset: int, done: Callable[[int | ErrorCode], None]) -> None:
+    """Partitions wait beside each other for a store that takes its time."""
+
+    async def steps() -> None:
+        done(await _delete_before(cluster, name, index, offset))
+
+    run(steps())
 
 
 async def _delete_before(cluster: Cluster, name: str, index: int, offset: int) -> int | ErrorCode:

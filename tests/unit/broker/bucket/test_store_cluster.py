@@ -2,6 +2,7 @@
 
 from horolog.broker.base.answers import run
 from horolog.broker.cluster.cluster_state import NO_NODE, Lead
+from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers.lookup import Leadership, leadership
@@ -181,6 +182,19 @@ def test_a_start_moves_in_the_store_and_a_deleted_topic_is_removed_from_it():
     crew[1].delete_topics({"t": topic.id}, lambda failures: None)
     crew.run_for(1)
     assert logs.removed == [(topic.id, 0)]
+
+
+def test_a_start_that_the_store_does_not_confirm_is_answered_in_time():
+    crew = BucketCrew(1)
+    create(crew, partitions=1)
+    logs, faults, moved = crew[1]._log_side, [], []
+    logs.move_start = lambda partition, offset, told: moved.append(told)
+    crew[1].move_start(crew[1].topics["t"].find(0), 3, faults.append)
+    crew.run_for(ANSWERED_WITHIN_S - 1)
+    assert faults == []
+    crew.run_for(2)
+    moved[0](True)
+    assert [one.error for one in faults] == [ErrorCode.REQUEST_TIMED_OUT]
 
 
 def test_the_heir_of_a_partition_coordinates_what_it_keeps_while_it_opens_it():

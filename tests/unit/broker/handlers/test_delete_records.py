@@ -3,10 +3,12 @@
 import pytest
 
 from horolog.broker.commit.safety import NotSafe
+from horolog.broker.handlers.delete_records import handle
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
+from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from tests.support.at_once import at_once
+from tests.support.request_contexts import request_context
 from tests.unit.broker.cluster.cluster_stand_ins import fill
 from tests.unit.broker.handlers.stand_ins import StandIn
 
@@ -100,3 +102,22 @@ def test_a_start_that_later_leaders_do_not_learn_of_is_no_success(broker):
     fault = NotSafe("another broker leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER)
     broker.cluster.move_start = lambda partition, offset, moved: moved(fault)
     assert delete(broker, 2, 1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+def test_the_partitions_of_a_request_wait_beside_each_other(broker):
+    """The store may take its time for each start."""
+    fill(broker.cluster.create_topic("other", 1).find(0), 1, 2, 3)
+    begun, replies = [], []
+    broker.cluster.move_start = lambda *one: begun.append(one)
+    topics = [
+        DeleteRecordsTopic(name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=2)])
+        for name in ("t", "other")
+    ]
+    context = request_context(2)
+    context.route.encode = lambda answer, _: replies.append(answer)
+    handle(broker, DeleteRecordsRequest(topics=topics), context)
+    assert [(one.topic, offset) for one, offset, _ in begun] == [("t", 2), ("other", 2)]
+    for _, _, moved in reversed(begun):
+        assert replies == []
+        moved(None)
+    assert [topic.name for topic in replies[0].topics] == ["t", "other"]
