@@ -23,9 +23,10 @@ from functools import partial
 from typing import Final
 
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.handlers import parking
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_partition, storage_error
+from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_partition, partition_of, storage_error
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.protocol.errors import ErrorCode
@@ -91,10 +92,11 @@ def _respond(
         if not every:
             continue
         asked = list({each[0]: each for each in every}.values()) if twice else every
+        topic = cluster.topics.get(name)
         answers = [
             _failed(each[0], ErrorCode.INVALID_REQUEST)
             if twice and (name, each[0]) in twice
-            else _answer(cluster, name, each, version, committed, missing)
+            else _answer(topic, each, version, committed, missing)
             for each in asked
         ]
         answered.append((name, answers))
@@ -112,13 +114,11 @@ def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:
     return {key for key, count in counts.items() if count > 1}
 
 
-def _answer(
-    cluster: Cluster, name: str, asked: Asked, version: int, committed: bool, missing: list[Partition]
-) -> Answer:
+def _answer(topic: Topic | None, asked: Asked, version: int, committed: bool, missing: list[Partition]) -> Answer:
     index, current_epoch, target, _ = asked
     if target < 0 and version < FIRST_VERSION_OF_TARGET.get(target, version + 1):
         return _failed(index, ErrorCode.UNSUPPORTED_VERSION)
-    partition = find_partition(cluster, name, index)
+    partition = partition_of(topic, index)
     if not isinstance(partition, Partition):
         return _failed(index, partition)
     stale = epoch_error(partition, current_epoch)

@@ -23,7 +23,11 @@ READ_COMMITTED: Final = 1
 
 def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:
     """The partition, if this broker leads it and its disk works."""
-    topic = cluster.topics.get(name)
+    return partition_of(cluster.topics.get(name), index)
+
+
+def partition_of(topic: Topic | None, index: int) -> Partition | ErrorCode:
+    """The partition of a topic, if this broker leads it and its disk works."""
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = topic.find(index)
