@@ -16,6 +16,7 @@ _ENVIRONMENT = {
     "session_token": ("AWS_SESSION_TOKEN",),
     "endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    "unsigned_payload": ("AWS_UNSIGNED_PAYLOAD",),
 }
 _PROFILE = {
     "access_key_id": "aws_access_key_id",
@@ -27,7 +28,7 @@ _PROFILE = {
 
 
 def s3_settings(given: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """The keys, endpoint and region of an S3 store; `given` overrides the environment, which overrides a profile."""
+    """The keys and other settings of an S3 store; `given` overrides the environment, which overrides a profile."""
     around = {
         own: next((environment[name] for name in names if environment.get(name)), "")
         for own, names in _ENVIRONMENT.items()
@@ -37,7 +38,8 @@ def s3_settings(given: Mapping[str, str], environment: Mapping[str, str]) -> dic
         sources.append(_profile(environment))
     keys = next((one for one in sources if one.get("access_key_id")), {})
     found = {name: keys.get(name, "") for name in CREDENTIALS}
-    return found | {name: next((one[name] for one in sources if one.get(name)), "") for name in ("endpoint", "region")}
+    others = [name for name in _ENVIRONMENT if name not in CREDENTIALS]
+    return found | {name: next((one[name] for one in sources if one.get(name)), "") for name in others}
 
 
 def _profile(environment: Mapping[str, str]) -> dict[str, str]:

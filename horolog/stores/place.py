@@ -87,6 +87,11 @@ class StorePlace:
         from obstore.store import LocalStore, from_url
 
         settings = dict(self.settings)
+        is_plain = settings.get("endpoint", "").startswith("http://")
+        if (
+            self.scheme in S3 and not is_plain
+        ):  # TLS protects the body, and hashing it is three quarters of a PUT's cost
+            settings.setdefault("unsigned_payload", "true")
         more: dict[str, Any] = {}
         if "access_key_id" in settings:  # passed explicitly, so that the environment's are not mixed with them
             known = {name: settings.pop(name, None) for name in CREDENTIALS}
@@ -99,7 +104,7 @@ class StorePlace:
                 f"{self.root}/",
                 config=settings,
                 client_options={
-                    "allow_http": settings.get("endpoint", "").startswith("http://"),
+                    "allow_http": is_plain,
                     "timeout": dt.timedelta(seconds=request_seconds),
                     "connect_timeout": dt.timedelta(seconds=min(CONNECT_SECONDS, request_seconds)),
                 },

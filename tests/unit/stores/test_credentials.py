@@ -20,6 +20,7 @@ def test_what_is_given_overrides_the_environment_and_that_a_profile(home):
     found = s3_settings({}, home)
     assert found == {
         "access_key_id": "P", "secret_access_key": "ps", "session_token": "", "endpoint": "", "region": "eu-1",
+        "unsigned_payload": "",
     }  # fmt: skip
     other = s3_settings({}, home | {"AWS_PROFILE": "other"})
     assert (other["access_key_id"], other["endpoint"]) == ("O", "http://other")
@@ -34,6 +35,7 @@ def test_what_is_given_overrides_the_environment_and_that_a_profile(home):
     found = s3_settings({"access_key_id": "G", "secret_access_key": "gs", "endpoint": "http://g"}, around)
     assert found == {
         "access_key_id": "G", "secret_access_key": "gs", "session_token": "", "endpoint": "http://g", "region": "r",
+        "unsigned_payload": "",
     }, "keys of two sources are never mixed"  # fmt: skip
 
 

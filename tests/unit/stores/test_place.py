@@ -1,11 +1,17 @@
 """Places by URL: what they are called, and what opens them."""
 
+import hashlib
 import pickle
+import ssl
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from horolog.stores.faults import StoreError
 from horolog.stores.place import StorePlace
+from tests.support.authority import Authority
 from tests.support.hostile_store import ENVIRONMENT
 
 
@@ -71,3 +77,50 @@ def test_errors_of_a_client_are_sentences():
         raise OSError("no room\nsecret")
     with found.told():
         pass
+
+
+@contextmanager
+def puts(certificate):
+    """A server that takes every PUT: its endpoint, and the hash of the body that each request claims to have."""
+    claims = []
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_PUT(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            claims.append(self.headers["x-amz-content-sha256"])
+            self.send_response(200)
+            self.send_header("ETag", '"e"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taking) as server:
+        if certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate.both_file)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"{'http' if certificate is None else 'https'}://127.0.0.1:{server.server_port}", claims
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("is_encrypted", "variable", "is_signed"),
+    [(False, None, True), (True, None, False), (True, "false", True), (False, "true", False)],
+)
+def test_a_body_is_part_of_the_signature_where_tls_does_not_protect_it(
+    tmp_path, monkeypatch, is_encrypted, variable, is_signed
+):
+    """The server of TLS is a real one; AWS_UNSIGNED_PAYLOAD overrides what the endpoint implies."""
+    obstore = pytest.importorskip("obstore")
+    authority = Authority(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.trusted))
+    environment = ENVIRONMENT if variable is None else ENVIRONMENT | {"AWS_UNSIGNED_PAYLOAD": variable}
+    with puts(authority.issue("127.0.0.1") if is_encrypted else None) as (endpoint, claims):
+        client = place("s3://b", endpoint, environment).client(0, 10)
+        obstore.put(client, "k", b"body", use_multipart=False)
+    assert claims == [hashlib.sha256(b"body").hexdigest() if is_signed else "UNSIGNED-PAYLOAD"]
