@@ -45,6 +45,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_TO_BE_TRIED_AGAIN = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
 
 class TransactionCoordinator:
     """Every transaction of the shards that this broker leads."""
@@ -114,7 +123,7 @@ class TransactionCoordinator:
             if transaction is None:
                 self._entries.pop(transactional_id, None)
             else:
-                self._entries[transactional_id] = OpenTransaction(transaction, is_inherited=True)
+                self._entries[transactional_id] = OpenTransaction(transaction, may_have_begun=True)
 
     def gained(self, shard: int) -> None:
         """Coordinate the ids of a shard from now on. Until it is read, requests for them get a retriable error."""
@@ -190,7 +199,7 @@ class TransactionCoordinator:
         )
         if isinstance(decision, ErrorCode):
             return decision
-        entry.is_inherited = False
+        entry.may_have_begun = False
         if decision.state == TransactionState.PREPARE_ABORT:
             self._ending.decide(entry, decision)
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -229,17 +238,20 @@ class TransactionCoordinator:
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id))
-        elif self._strays.still_hold_up(entry):
-            done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
+        if self._strays.still_hold_up(entry):
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         else:
             code = self._join(entry, producer, partitions, client_version)
-            if code or not self._cluster.is_shared:
-                done(code)
-                return
-            try:
-                self._journal.when_safe(transactional_id, done)
-            except NotWritten as fault:
-                done(fault.code)
+        if code in _TO_BE_TRIED_AGAIN:
+            entry.may_have_begun = True
+        if code or not self._cluster.is_shared:
+            done(code)
+            return
+        try:
+            self._journal.when_safe(transactional_id, done)
+        except NotWritten as fault:
+            done(fault.code)
 
     def _join(
         self, entry: OpenTransaction, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
@@ -260,7 +272,7 @@ class TransactionCoordinator:
             log.warning("%s: partitions could not be added: %s", entry.transaction.id, fault)
             return fault.code
         entry.transaction = decision
-        entry.is_inherited = False
+        entry.may_have_begun = False
         entry.age_ms(self._clock)
         return ErrorCode.NONE
 
@@ -298,7 +310,7 @@ class TransactionCoordinator:
                 self._clock.wall_ms(),
                 self._cluster.producer_ids.take,
                 commit=commit,
-                is_inherited=entry.is_inherited,
+                may_have_begun=entry.may_have_begun,
             )
         except ClusterError:
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)

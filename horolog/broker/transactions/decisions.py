@@ -141,13 +141,13 @@ def end(
     new_producer_id: NewProducerId,
     *,
     commit: bool,
-    is_inherited: bool = False,
+    may_have_begun: bool = False,
 ) -> TransactionOrError:
     """The client commits or aborts. With version 2 this also uses up its epoch: the decision carries the next one.
 
     A producer may abort a transaction that has only begun on its side, because its request to add a partition was lost with the coordinator
-    or refused by the one that the id was about to leave. Where the coordinator is the next one (`is_inherited`), the answer has such a
-    producer get a new epoch; librdkafka takes Kafka's answer, INVALID_TXN_STATE, for a fatal error. It still learns that nothing was aborted.
+    before, or refused. Where that is possible (`may_have_begun`), the answer has such a producer get a new epoch; librdkafka takes Kafka's
+    answer, INVALID_TXN_STATE, for a fatal error. It still learns that nothing was aborted.
     """
     newest = client_version >= VERSION_2
     repeated = newest and _is_repeated(before, producer)
@@ -156,7 +156,7 @@ def end(
         if wrong is not None:
             return wrong
     nothing_to_end = ErrorCode.INVALID_TXN_STATE
-    if is_inherited and not (commit or newest):
+    if may_have_begun and not (commit or newest):
         nothing_to_end = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if before.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS if before.state == _PREPARE[commit] else nothing_to_end

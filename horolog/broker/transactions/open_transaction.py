@@ -15,12 +15,13 @@ Done = Callable[[ErrorCode, Producer | None], None]
 class OpenTransaction:
     """One transactional id: its current state, and the requests that wait for its end."""
 
-    __slots__ = ("_began_at", "_started_ms", "busy", "is_inherited", "is_lost", "transaction", "unmarked", "waiting")
+    __slots__ = ("_began_at", "_started_ms", "busy", "is_lost", "may_have_begun", "transaction", "unmarked", "waiting")
 
-    def __init__(self, transaction: Transaction, *, is_inherited: bool = False) -> None:
+    def __init__(self, transaction: Transaction, *, may_have_begun: bool = False) -> None:
         self.transaction = transaction
-        self.is_inherited = is_inherited
-        """Whether it was read from the records of an earlier coordinator, and no producer has begun anything here yet."""
+        self.may_have_begun = may_have_begun
+        """Whether its producer may have begun a transaction on its side that is not on record: the request was refused, or an earlier
+        coordinator had it."""
         self.unmarked = transaction.partitions  # of a decided transaction: those whose marker is not on the disk yet
         self.busy = False
         self.is_lost = False  # to another broker: requests in progress here fail

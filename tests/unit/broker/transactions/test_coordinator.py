@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -50,9 +51,9 @@ def initialize(world: TransactionWorld) -> Told:
     return told
 
 
-def end(world: TransactionWorld, producer: Producer, *, commit: bool = True) -> Told:
+def end(world: TransactionWorld, producer: Producer, *, commit: bool = True, version: int = VERSION_2) -> Told:
     told = Told()
-    world.coordinator.end("x", producer, VERSION_2, told, commit=commit)
+    world.coordinator.end("x", producer, version, told, commit=commit)
     world.settle()
     return told
 
@@ -505,6 +506,24 @@ def test_a_producer_that_aborts_nothing_behind_a_move_gets_a_new_epoch(world, pr
     elif then == "begins anew":
         assert initialize(world).code == ErrorCode.NONE
     assert end(commit=False) == (new_epoch if then == "nothing" else nothing_open)
+
+
+@pytest.mark.parametrize("then", ["nothing", "adds a partition"])
+def test_so_does_one_whose_partition_was_refused_while_the_transaction_before_was_ending(world, producer, then) -> None:
+    """Its markers took longer than the request waited. librdkafka aborts all the same."""
+    world.storage.fail("write", "/t-1/")
+    assert end(world, producer, version=VERSION_0).code == ErrorCode.NONE
+    add = partial(at_once, world.coordinator.add, "x", producer, [("t", 2)], VERSION_0)
+    assert add() == ErrorCode.CONCURRENT_TRANSACTIONS
+    world.coordinator.finish_prepared()
+    world.settle()
+    assert state(world) == TransactionState.COMPLETE_COMMIT
+    if then == "nothing":
+        assert end(world, producer, commit=False, version=VERSION_0).code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    else:
+        assert add() == ErrorCode.NONE
+        assert end(world, producer, version=VERSION_0).code == ErrorCode.NONE
+        assert end(world, producer, commit=False, version=VERSION_0).code == ErrorCode.INVALID_TXN_STATE
 
 
 def test_among_others_a_partition_is_added_when_that_is_on_the_disk(

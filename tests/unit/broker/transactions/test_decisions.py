@@ -196,9 +196,9 @@ def test_whoever_aborts_what_only_began_on_its_side_gets_a_new_epoch_from_the_ne
     before = transaction(state)
     if expected == INVALID and not commit:
         expected = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert end(before, commit, VERSION_0, is_inherited=True) == (before if expected == HEARD else expected)
-    assert end(before, commit, VERSION_2, is_inherited=True) == end(before, commit, VERSION_2)
-    assert end(before, commit, VERSION_0, 4, is_inherited=True) == FENCED
+    assert end(before, commit, VERSION_0, may_have_begun=True) == (before if expected == HEARD else expected)
+    assert end(before, commit, VERSION_2, may_have_begun=True) == end(before, commit, VERSION_2)
+    assert end(before, commit, VERSION_0, 4, may_have_begun=True) == FENCED
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def entry(started_ms=NOW_MS, timeout_ms=60_000):
 
 def test_it_begins_with_every_partition_unmarked_and_nobody_waiting():
     made = entry()
-    assert (made.unmarked, made.waiting, made.busy, made.is_lost, made.is_inherited) == (
+    assert (made.unmarked, made.waiting, made.busy, made.is_lost, made.may_have_begun) == (
         PLACES,
         [],
         False,
