@@ -1,5 +1,6 @@
 """Topics with known content: record n has offset n and the time FIRST_TIMESTAMP + n, in batches of a chosen size."""
 
+import random
 import socket
 import struct
 import time
@@ -18,6 +19,8 @@ LEADING_SECONDS = 90.0
 LOOK_AGAIN_SECONDS = 0.02
 NOT_LED_YET = (3, 5, 6)
 """Errors of a partition that is new: unknown, without a leader, not led by this broker."""
+LOOKED_UP_BATCHES, LOOKED_UP_RECORDS, LOOKED_UP_FRAMES = 4, 5, 64
+"""What each of many partitions holds that are looked up in one request, and how many such requests there are."""
 
 
 def ensure(
@@ -35,14 +38,11 @@ def ensure(
     _send(address, topic, requests(topic, records, size_bytes, batch_bytes, old=old))
 
 
-def one_each(address: str, topic: str, partitions: int) -> None:
-    """Give every partition of a topic one record, of FIRST_TIMESTAMP."""
-    in_each(address, topic, partitions, 1)
-
-
-def in_each(address: str, topic: str, partitions: int, records: int, first_timestamp: int = FIRST_TIMESTAMP) -> None:
-    """Give every partition of a topic one batch of records; a real Kafka may not lead all of a new topic yet."""
-    made = frames.batch(frames.payloads(100, records), first_timestamp)
+def in_each(
+    address: str, topic: str, partitions: int, records: int, first_timestamp: int = FIRST_TIMESTAMP, step: int = 0
+) -> None:
+    """Give every partition of a topic one batch of records, `step` ms apart; a real Kafka may not lead all of a new topic yet."""
+    made = frames.batch(frames.payloads(100, records), first_timestamp, step)
     until = time.monotonic() + LEADING_SECONDS
     with pump.connect(address) as link:
         for number in range(partitions):
@@ -51,6 +51,19 @@ def in_each(address: str, topic: str, partitions: int, records: int, first_times
                 if time.monotonic() > until:
                     raise BrokerError(f"{topic}-{number} is not led after {LEADING_SECONDS} s")
                 time.sleep(LOOK_AGAIN_SECONDS)
+
+
+def looked_up_from(batch: int) -> int:
+    """The time of the first record of a batch in each of many partitions."""
+    return FIRST_TIMESTAMP + batch * LOOKED_UP_RECORDS
+
+
+def looked_up(topic: str, partitions: int) -> Iterator[tuple[bytes, list[int]]]:
+    """Requests for the first record at or after a time of its own in each partition, with the right offsets."""
+    chance = random.Random(11)
+    for _ in range(LOOKED_UP_FRAMES):
+        offsets = [chance.randrange(LOOKED_UP_BATCHES * LOOKED_UP_RECORDS) for _ in range(partitions)]
+        yield frames.list_all_offsets(topic, [FIRST_TIMESTAMP + offset for offset in offsets]), offsets
 
 
 def _error_of(link: socket.socket, frame: bytes, topic: str) -> int:

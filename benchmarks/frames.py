@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from itertools import starmap
 
 import cramjam
 import crc32c
@@ -219,10 +220,11 @@ def list_offsets(topic: str, timestamp: int, partition: int = 0) -> bytes:
     return request(Api.LIST_OFFSETS, 1, body)
 
 
-def list_all_offsets(topic: str, timestamp: int, partitions: int) -> bytes:
-    """ListOffsets v1 that names all partitions of a topic."""
-    asked = b"".join(struct.pack(">iq", partition, timestamp) for partition in range(partitions))
-    return request(Api.LIST_OFFSETS, 1, struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">i", partitions) + asked)
+def list_all_offsets(topic: str, timestamps: Sequence[int]) -> bytes:
+    """ListOffsets v1 that names all partitions of a topic, each with its own time."""
+    asked = b"".join(starmap(struct.Struct(">iq").pack, enumerate(timestamps)))
+    head = struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">i", len(timestamps))
+    return request(Api.LIST_OFFSETS, 1, head + asked)
 
 
 def first_offset_at(topic: str, timestamp: int, partition: int = 0) -> bytes:

@@ -6,6 +6,7 @@ What the kernel and the loop cost is left out, so the figure is the product's ow
 """
 
 import asyncio
+import itertools
 import struct
 import sys
 import tempfile
@@ -249,13 +250,14 @@ def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
 
 
 def _look_up_many(at: Inside) -> Callable[[], None]:
-    """One request for all partitions of a topic, each of which has one record."""
+    """Requests for all partitions of a topic, at other times each."""
     name = at.topic("many", LOOKED_UP_PARTITIONS)
-    record = frames.batch(_values(1), fill.FIRST_TIMESTAMP)
-    for partition in range(LOOKED_UP_PARTITIONS):
-        at.send(frames.produce(3, name, record, partition=partition), 1)
-    frame = frames.list_all_offsets(name, fill.FIRST_TIMESTAMP, LOOKED_UP_PARTITIONS)
-    return lambda: at.send(frame, 1)
+    for batch in range(fill.LOOKED_UP_BATCHES):
+        made = frames.batch(_values(fill.LOOKED_UP_RECORDS), fill.looked_up_from(batch), 1)
+        for partition in range(LOOKED_UP_PARTITIONS):
+            at.send(frames.produce(3, name, made, partition=partition), 1)
+    asked = itertools.cycle([asked for asked, _ in fill.looked_up(name, LOOKED_UP_PARTITIONS)])
+    return lambda: at.send(next(asked), 1)
 
 
 def _commit(at: Inside) -> Callable[[], None]:
@@ -419,7 +421,7 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
     ),
     "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
     "lookup-1000": (
-        f"ListOffsets v1 by time, {LOOKED_UP_PARTITIONS:,} partitions of one record in one request",
+        f"ListOffsets v1 by time, {LOOKED_UP_PARTITIONS:,} partitions in one request",
         1,
         _look_up_many,
     ),

@@ -307,16 +307,19 @@ def time_lookup(options: Options) -> Result:
 
 
 def many_lookups(options: Options) -> Result:
-    """ListOffsets v1 for all partitions of a topic at once, each of which has one record; every answer is checked before the run."""
+    """ListOffsets v1 for all partitions of a topic at once, at random times; every answer is checked before the run."""
     with RunTopic(replace(options, settings=(*options.settings, ("retention.ms", "-1"))), "manylookups") as topic:
         count = options.partitions
-        fill.one_each(options.address, topic, count)
-        asked = frames.list_all_offsets(topic, fill.FIRST_TIMESTAMP, count)
-        found = frames.answered_lookups(fill.ask(options.address, asked), topic)
-        if found != [(partition, 0, fill.FIRST_TIMESTAMP, 0) for partition in range(count)]:
-            raise BrokerError(f"{count} partitions with a record each were answered with {found[:3]} ...")
+        for batch in range(fill.LOOKED_UP_BATCHES):
+            fill.in_each(options.address, topic, count, fill.LOOKED_UP_RECORDS, fill.looked_up_from(batch), 1)
+        asked = []
+        for frame, offsets in fill.looked_up(topic, count):
+            asked.append(frame)
+            found = frames.answered_lookups(fill.ask(options.address, frame), topic)
+            if found != [(partition, 0, fill.FIRST_TIMESTAMP + at, at) for partition, at in enumerate(offsets)]:
+                raise BrokerError(f"look-ups in {count} partitions were answered with {found[:3]} ...")
         at, size = frames.lookup_error_at(topic), frames.lookups_reply_size(topic, count)
-        load = pump.Load([asked], [NO_ERROR], at, size)
+        load = pump.Load(asked, [NO_ERROR] * len(asked), at, size)
         return _closed_loop(options, load, "manylookups", "lookups", options.partitions)
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.broker.log.partition import closing, log_start, lookups
-from horolog.broker.log.segments import TimeSearch
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
@@ -109,25 +108,6 @@ def test_the_start_and_the_end_of_the_log_hide_records_from_look_ups(history, in
             assert limited is not None
     model.written = partition.high_watermark
     model.check_look_ups()
-
-
-@settings(max_examples=60, deadline=None)
-@given(appends, appends, st.sampled_from([600, 1 << 20]), st.integers(0, 1 << 16))
-def test_a_remembered_answer_is_that_of_a_new_search(history, later, segment_bytes, seed):
-    """Between the lookups records are appended, and the log's start moves."""
-    model = built(history, 60, segment_bytes)
-    partition, chance = model.partition, random.Random(seed)
-    for (magic, codec), timestamps in later:
-        for _ in range(8):
-            where = (chance.randint(0, 61), partition.log_start_offset, chance.randint(0, partition.high_watermark))
-            anew = TimeSearch(partition.segments, partition.resources.times)
-            assert partition.times.first_at_or_after(*where) == anew.first_at_or_after(*where)
-        if chance.random() < 0.2:
-            log_start.delete_records_before(
-                partition, chance.randint(partition.log_start_offset, partition.high_watermark)
-            )
-        model.append(magic, codec, timestamps, [b"v"] * len(timestamps))
-        model.flush()
 
 
 @settings(max_examples=25, deadline=None)

@@ -140,6 +140,6 @@ def test_answers_to_many_look_ups_are_read_by_partition():
 
 
 def test_many_look_ups_name_each_partition_once():
-    asked = frames.list_all_offsets("topic", 5, 3)
+    asked = frames.list_all_offsets("topic", [5, 6, 7])
     assert struct.unpack_from(">i", asked)[0] == len(asked) - 4
-    assert asked.endswith(struct.pack(">i" + "iq" * 3, 3, 0, 5, 1, 5, 2, 5))
+    assert asked.endswith(struct.pack(">i" + "iq" * 3, 3, 0, 5, 1, 6, 2, 7))

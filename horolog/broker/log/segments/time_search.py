@@ -2,66 +2,32 @@
 
 The first segment that reaches a time is found by binary search, so the number of segments plays no part. If nothing is found in
 it, because the log's start or end hides the record, the search goes on to the next.
-
-The last answer is remembered. It is the answer for all times from the one that was asked to that of the record, because all
-records before it are earlier than both. Appends do not change it.
 """
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import Final
 
 from horolog.broker.log.segments import lookup
 from horolog.broker.log.segments.batch_times import TimesCache
 from horolog.broker.log.segments.lookup import Found
 from horolog.broker.log.segments.segment import Segment
 
-_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
-
-
-class _Answer:
-    """A record that was found, and for which times and offsets it is the first."""
-
-    __slots__ = ("earliest", "leader_epoch", "number", "offset", "segment", "start_offset", "timestamp")
-
-    def __init__(self, found: Found, earliest: int, start_offset: int, segment: Segment) -> None:
-        self.timestamp, self.offset, self.leader_epoch = found
-        self.earliest = 0 if self.offset == start_offset else earliest  # nothing lies before the first record of all
-        self.start_offset = start_offset
-        self.segment = segment
-        self.number = segment.number
-
-    def __repr__(self) -> str:
-        return f"<_Answer for times from {self.earliest}: offset {self.offset} at {self.timestamp}>"
-
-    def holds(self, timestamp: int, start_offset: int, end_offset: int) -> bool:
-        """Whether it is also the answer for this time and these offsets."""
-        return (
-            self.earliest <= timestamp <= self.timestamp
-            and self.start_offset <= start_offset <= self.offset < end_offset
-            and self.segment.number == self.number
-        )
-
 
 class TimeSearch:
     """Searches the segments of one partition. Call `forget` whenever segments are added or removed."""
 
-    __slots__ = ("_cache", "_highs", "_last", "_segments")
+    __slots__ = ("_cache", "_highs", "_segments")
 
     def __init__(self, segments: list[Segment], cache: TimesCache) -> None:
         self._segments = segments
         self._cache = cache
         self._highs: list[int] | None = None
-        self._last: _Answer | None = None
 
     def forget(self) -> None:
-        self._highs = self._last = None
+        self._highs = None
 
     def first_at_or_after(self, timestamp: int, start_offset: int, end_offset: int) -> Found | None:
         """The first record not before a time, in the offsets from `start_offset` up to but not including `end_offset`."""
-        last = self._last
-        if last is not None and last.holds(timestamp, start_offset, end_offset):
-            return _new_tuple(Found, (last.timestamp, last.offset, last.leader_epoch))
         segments = self._segments
         for number in range(self._first_reaching(timestamp), len(segments)):
             segment = segments[number]
@@ -70,7 +36,6 @@ class TimeSearch:
             if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
                 found = lookup.first_in_segment(segment, timestamp, start_offset, end_offset, self._cache)
                 if found is not None:
-                    self._last = _Answer(found, timestamp, start_offset, segment)
                     return found
         return None
 
