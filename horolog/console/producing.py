@@ -1,4 +1,4 @@
-"""Produces a record: typed in a form, or again from a record that a page shows."""
+"""Produces a record: typed in a form, with a schema of the registry if one is named, or again from a record that a page shows."""
 
 import json
 import shlex
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from horolog.base.readable import counted, exact_time
 from horolog.client.values.types import TopicPartition
 from horolog.console.changes import Form, Input, Plan, command_line
+from horolog.console.schema_values import Typed, encoder_of, typed, words_of
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
@@ -25,19 +26,24 @@ async def sending(visit: Visit) -> Form:
     again = await _record(visit, topic)
     given = visit.given.get
     key = given("key", "" if again is None else _text(again.key))
-    value = given("value", "" if again is None else _text(again.value))
+    shown = Typed("") if again is None else await typed(visit, again.value)
+    value, schema = given("value", shown.text), given("schema", shown.schema).strip()
     headers = given("headers", "" if again is None else _lines(again.headers))
     at = given("at", "" if again is None or again.timestamp_ms < 0 else exact_time(again.timestamp_ms, visit.zone))
+    has_registry = visit.desk.options.registry is not None
     inputs = (
         Input("topic", "Topic", topic, is_fixed=True),
         Input("partition", "Partition", visit.text("partition"), "by the key"),
         Input("key", "Key", key, "none"),
         Input("value", "Value", value, "text or JSON; empty: none, which deletes the key", is_long=True),
+        *([Input("schema", "Schema of the value", schema, f"none, {topic}-value, or an id")] if has_registry else []),
         Input("headers", "Headers, one on each line", headers, "name=value", is_long=True),
         Input("at", "Time", at, "now, 10:05, 3h"),
     )
 
     async def plan() -> Plan:
+        from horolog.client.encoding import EncodingError
+
         partition = visit.number("partition", -1, 0) if visit.text("partition") else None
         if partition is not None and partition not in known.partitions:
             raise Refused(f"partition: topic {topic} has no partition {partition}", 404, "partition")
@@ -47,6 +53,12 @@ async def sending(visit: Visit) -> Form:
         time = visit.time("at") if at else None
         at_ms = None if time is None else time.ms
         pairs = _pairs(headers)
+        encoder = await encoder_of(visit, schema)
+        content = text.encode() if text else None
+        try:
+            written = content if encoder is None else encoder.encode(content)
+        except EncodingError as error:
+            raise Refused(f"value: {error}", field="value") from error
 
         async def send(admin: "Admin") -> None:
             from horolog.client.producing.producer import Producer
@@ -54,7 +66,7 @@ async def sending(visit: Visit) -> Form:
             async with Producer(admin.client) as producer:
                 await producer.send_and_wait(
                     topic,
-                    text.encode() if text else None,
+                    written,
                     key=key.encode() if key else None,
                     partition=partition,
                     headers=[(one.encode(), content.encode()) for one, content in pairs],
@@ -64,18 +76,20 @@ async def sending(visit: Visit) -> Form:
         when = "now" if at_ms is None else exact_time(at_ms, visit.zone)
         does = (
             f"writes one record to topic {topic}, {'a partition by its key' if partition is None else f'partition {partition}'}",
-            f"its value is {_said(text)}, its key is {key or 'none'}, its time is {when}",
+            f"its value is {_said(text)}{'' if encoder is None else f', encoded as {encoder.name}'}, its key is {key or 'none'}, its time is {when}",
         )
         bootstrap = visit.cluster.bootstrap
         words = ["produce", topic, "--format", "json"]
         words += ["-p", str(partition)] if partition is not None else []
         words += ["--timestamp", when] if at_ms is not None else []
         words += [word for one, content in pairs for word in ("-H", f"{one}={content}")]
+        words += words_of(visit, schema)
         document = json.dumps({"key": key or None, "value": text or None}, ensure_ascii=False)
         line = f"printf '%s\\n' {shlex.quote(document)} | {command_line(bootstrap, *words)}"
         then = visit.link("/moment", topic=topic, at=at_ms if at_ms is not None else visit.now_ms)
         logged = f"{command_line(bootstrap, *words[:2])}: {counted(len(text.encode(errors='replace')), 'byte')}"
-        return Plan(does, line, send, then, logged=logged, settled={} if at_ms is None else {"at": when})
+        basis = "" if encoder is None else encoder.name
+        return Plan(does, line, send, then, basis=basis, logged=logged, settled={} if at_ms is None else {"at": when})
 
     return Form("Produce a record", inputs, plan, "Write the record")
 

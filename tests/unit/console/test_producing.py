@@ -2,11 +2,14 @@
 
 import json
 import logging
+from html import unescape
 
 import pytest
 
 from horolog import Consumer, Producer
+from horolog.client.decoding import RegistryAccess
 from horolog.client.values.types import TopicPartition
+from horolog.testing.registry_server import horolog_registry
 from tests.support.change_forms import confirmed, sent
 from tests.support.console_browser import shown, topic_with
 
@@ -62,6 +65,56 @@ async def test_a_record_is_written_again():
             assert part in form
         for again, status in (("0:2", 409), ("0:3", 409), ("0:9", 404), ("x", 400)):
             assert (await page.get(f"/change/produce?topic=t&again={again}")).status_code == status
+
+
+ORDER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
+
+
+async def test_a_value_is_encoded_by_a_schema_and_written_again_with_it():
+    async with (
+        horolog_registry() as registry,
+        shown(allow_changes=True, registry=RegistryAccess(registry.url)) as (page, client, broker),
+    ):
+        registry.register("t-value", ORDER)
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        assert 'name="schema" value=""' in (await page.get("/change/produce?topic=t")).text
+        for schema, option in (("t-value", "--subject t-value"), ("1", "--schema-id 1")):
+            plan = await sent(page, "produce", topic="t", value='{"id": 7}', schema=schema)
+            assert "encoded as Order (1)" in plan.text
+            assert f"--registry {registry.url} {option}" in plan.text
+            assert (await confirmed(page, "produce", plan)).status_code == 303
+            assert (await last_of(client)).value == b"\0\0\0\0\1\x0e"
+        form = unescape((await page.get("/change/produce?topic=t&again=0:1")).text)
+        assert '{"id":7}</textarea>' in form
+        assert 'name="schema" value="1"' in form
+        for fields, field, said in (
+            ({"value": '{"id": "x"}', "schema": "t-value"}, "value", "id"),
+            ({"value": "{}", "schema": "gone"}, "schema", "gone"),
+        ):
+            answer = await sent(page, "produce", topic="t", **fields)
+            assert answer.status_code == 400
+            assert said in answer.text.partition(f'id="{field}-wrong"')[2].partition("</p>")[0]
+
+
+async def test_a_confirmed_schema_is_the_one_that_was_shown():
+    async with (
+        horolog_registry() as registry,
+        shown(allow_changes=True, registry=RegistryAccess(registry.url)) as (page, client, broker),
+    ):
+        registry.register("t-value", ORDER)
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        plan = await sent(page, "produce", topic="t", value='{"id": 7}', schema="t-value")
+        registry.register("t-value", ORDER.replace("long", "double"))
+        answer = await confirmed(page, "produce", plan)
+        assert (answer.status_code, "encoded as Order (2)" in answer.text) == (409, True)
+
+
+async def test_without_a_registry_no_schema_is_asked_for():
+    async with shown(allow_changes=True) as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        assert 'name="schema"' not in (await page.get("/change/produce?topic=t")).text
+        answer = await sent(page, "produce", topic="t", value="v", schema="t-value")
+        assert (answer.status_code, "--registry URL" in answer.text) == (400, True)
 
 
 @pytest.mark.parametrize(
