@@ -42,8 +42,6 @@ async def sending(visit: Visit) -> Form:
     )
 
     async def plan() -> Plan:
-        from horolog.client.encoding import EncodingError
-
         partition = visit.number("partition", -1, 0) if visit.text("partition") else None
         if partition is not None and partition not in known.partitions:
             raise Refused(f"partition: topic {topic} has no partition {partition}", 404, "partition")
@@ -53,12 +51,7 @@ async def sending(visit: Visit) -> Form:
         time = visit.time("at") if at else None
         at_ms = None if time is None else time.ms
         pairs = _pairs(headers)
-        encoder = await encoder_of(visit, schema)
-        content = text.encode() if text else None
-        try:
-            written = content if encoder is None else encoder.encode(content)
-        except EncodingError as error:
-            raise Refused(f"value: {error}", field="value") from error
+        content, encoded_as = await _encoded(visit, text, schema)
 
         async def send(admin: "Admin") -> None:
             from horolog.client.producing.producer import Producer
@@ -66,32 +59,47 @@ async def sending(visit: Visit) -> Form:
             async with Producer(admin.client) as producer:
                 await producer.send_and_wait(
                     topic,
-                    written,
+                    content,
                     key=key.encode() if key else None,
                     partition=partition,
-                    headers=[(one.encode(), content.encode()) for one, content in pairs],
+                    headers=[(one.encode(), said.encode()) for one, said in pairs],
                     timestamp_ms=at_ms,
                 )
 
         when = "now" if at_ms is None else exact_time(at_ms, visit.zone)
         does = (
             f"writes one record to topic {topic}, {'a partition by its key' if partition is None else f'partition {partition}'}",
-            f"its value is {_said(text)}{'' if encoder is None else f', encoded as {encoder.name}'}, its key is {key or 'none'}, its time is {when}",
+            f"its value is {_said(text)}{encoded_as and f', encoded as {encoded_as}'}, its key is {key or 'none'}, its time is {when}",
         )
         bootstrap = visit.cluster.bootstrap
         words = ["produce", topic, "--format", "json"]
         words += ["-p", str(partition)] if partition is not None else []
         words += ["--timestamp", when] if at_ms is not None else []
-        words += [word for one, content in pairs for word in ("-H", f"{one}={content}")]
+        words += [word for one, said in pairs for word in ("-H", f"{one}={said}")]
         words += words_of(visit, schema)
         document = json.dumps({"key": key or None, "value": text or None}, ensure_ascii=False)
         line = f"printf '%s\\n' {shlex.quote(document)} | {command_line(bootstrap, *words)}"
         then = visit.link("/moment", topic=topic, at=at_ms if at_ms is not None else visit.now_ms)
         logged = f"{command_line(bootstrap, *words[:2])}: {counted(len(text.encode(errors='replace')), 'byte')}"
-        basis = "" if encoder is None else encoder.name
-        return Plan(does, line, send, then, basis=basis, logged=logged, settled={} if at_ms is None else {"at": when})
+        return Plan(
+            does, line, send, then, basis=encoded_as, logged=logged, settled={} if at_ms is None else {"at": when}
+        )
 
     return Form("Produce a record", inputs, plan, "Write the record")
+
+
+async def _encoded(visit: Visit, text: str, schema: str) -> tuple[bytes | None, str]:
+    """The value's bytes, and the name of the schema that encoded them; empty if none is wanted."""
+    content = text.encode() if text else None
+    encoder = await encoder_of(visit, schema)
+    if encoder is None:
+        return content, ""
+    from horolog.client.encoding import EncodingError
+
+    try:
+        return encoder.encode(content), encoder.name
+    except EncodingError as error:
+        raise Refused(f"value: {error}", field="value") from error
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
