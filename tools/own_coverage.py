@@ -11,8 +11,8 @@ list names; `--lane NAME` measures these modules, and a run without it the other
 
 Arguments are those of pytest, and choose another run in which the test files are measured: `-n 3 -m "not slow"` gives the result of
 all tests and the measurement in one. Modules without a test file are named before anything runs. With `--sample SEED` only the
-modules are measured that have changed since `.ci/run` passed last, or whose tests have, and a third of the others, which the seed chooses:
-a test takes about twice as long while it is measured. Of a lane it is a twentieth of the others, and pytest gets their test files as
+modules are measured that have changed since `.ci/run` passed last, or whose tests have, and an eighth of the others, which the seed
+chooses: a test takes about twice as long while it is measured. Of a lane it is a twentieth of the others, and pytest gets their test files as
 `--always`, so that they run completely.
 """
 
@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = Path(__file__).with_suffix(".toml")
 UNIT = "tests/unit"
 ENOUGH = 90
-SAMPLED, SAMPLED_OF_LANE = 3, 20
+SAMPLED, SAMPLED_OF_LANE = 8, 20
 """Of the modules that have not changed, one in so many is measured where a sample is asked for."""
 ENTRY = "if __name__ == "
 """What follows is for a process of its own, which a test starts and this one does not measure."""
