@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.pages import blocks_of, prints, steps
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 
 SECONDS = 60
 
@@ -40,6 +41,11 @@ def running(tmp_path_factory):
         process.communicate(timeout=SECONDS)
 
 
+def now_of(console):
+    with urllib.request.urlopen(console, timeout=SECONDS) as got:
+        return got.read().decode()
+
+
 def test_both_links_answer_and_the_commands_work(running, horolog, monkeypatch):
     _, started, _ = running
     monkeypatch.setenv("HOROLOG_BOOTSTRAP", started["bootstrap"])
@@ -48,6 +54,8 @@ def test_both_links_answer_and_the_commands_work(running, horolog, monkeypatch):
         f"{started['console']}moment?topic=orders&at=yesterday+10%3A05", timeout=SECONDS
     ) as got:
         assert b"orders" in got.read()
+    wait_until(lambda: 'class="figures hour"' in now_of(started["console"]), what="rates of the last hour on Now")
+    assert "no HTTP port" not in now_of(started["console"])
     assert "late" in horolog("at", "orders", "yesterday 10:05").out
     gap = horolog("timeline", "orders", "--since", "yesterday 13:00", "--until", "yesterday 15:00")
     assert "gap: " in gap.out

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 OWN_SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
+    "horolog.http.listen": f"{pages.HOST}:0",
     "horolog.log.level": "WARNING",
 }
-"""Differences from a broker's defaults: groups do not wait for more members, and the terminal shows only warnings."""
+"""Differences from a broker's defaults: groups do not wait for more members, the console reads metrics and segments over HTTP, and the
+terminal shows only warnings.
+"""
 FOLDER_PREFIX = "horolog-up-"
 
 
