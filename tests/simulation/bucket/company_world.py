@@ -88,6 +88,8 @@ class CompanyWorld:
         self.machines = {node: SimulatedMachine(self, node) for node in range(1, brokers + 1)}
         self.acknowledged, self.shown, self.met = {}, {}, dict.fromkeys(["kill", "pause", "cut", "stop", "told"], 0)
         self.pending = []
+        self.refused = set()
+        """Records of which producers were told that they are not written."""
         for node, machine in self.machines.items():
             self.schedule.later(node * self.chance.uniform(0, 1), machine.start)
         self.schedule.later(1, self.client)
@@ -214,5 +216,8 @@ class CompanyWorld:
             for (of, offset), record in self.acknowledged.items():
                 if of == place and (offset >= len(log) or log[offset] != record):
                     raise PromiseBroken(f"{index}:{offset} is lost")
+            written = self.refused.intersection(log)
+            if written:
+                raise PromiseBroken(f"partition {index} has {min(written)}, which was refused")
             if len(set(log)) != len(log):
                 raise PromiseBroken(f"partition {index} has a record twice")

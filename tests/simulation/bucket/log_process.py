@@ -16,6 +16,7 @@ from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.segments import segment_for
 from horolog.broker.log.storage import NotHere
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.entries import iter_records
 from tests.simulation.bucket.processes import Process, waits_for_lease
 from tests.support.log_model import NEW, NOW_MS, encode, new_storage, small_config
@@ -37,10 +38,13 @@ class RecordsOfLog(Sequence):
             encode(2, 0, [5], [json.dumps(record).encode()]), self.process.wall_ms(), produce_version=NEW
         )
         end = self.partition.log_end_offset
-        self.process.log.committer.submit(InternalCommit([self.partition], partial(self._answered, end), durable=False))
+        answered = partial(self._answered, end, record)
+        self.process.log.committer.submit(InternalCommit([self.partition], answered, durable=False))
 
-    def _answered(self, end, failures):
+    def _answered(self, end, record, failures):
         assert failures or self.partition.high_watermark >= end, "a producer is answered before readers see its records"
+        if failures and failures[self.partition].error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self.process.world.refused.add(record)
 
     def __len__(self):
         return self.partition.log_end_offset

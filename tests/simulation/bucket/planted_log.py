@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from unittest.mock import patch
 
-from horolog.broker.bucket import lineage_reader, log_side, store_upkeep, wal_index, wal_merger
+from horolog.broker.bucket import lineage_reader, log_side, shipped_safety, store_upkeep, wal_index, wal_merger
 from horolog.broker.bucket.lineage_reader import runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -96,6 +96,9 @@ BUGS = {
     "marks are not read": lambda: [patch.object(wal_index, "newest_mark", no_mark)],
     "the local log is kept": lambda: [patch.object(LocalCopy, "add", lambda *_: None)],
     "a fence answers as if all were safe": lambda: [patch.object(ShippedSafety, "_refuse_all", counts_when_stopped)],
+    "what is under way is refused": lambda: [
+        patch.object(shipped_safety, "_not_safe", lambda _: shipped_safety._led_elsewhere())
+    ],
 }
 
 
