@@ -107,6 +107,29 @@ def test_what_a_chart_writes_is_not_cut_off(console, page, width):
         assert [text for text, start, end, room in drawn if start < -1 or end > room + 1] == []
 
 
+LINES_OF_WORDS = """
+  (boxes) => boxes.map((box) => {
+    const text = document.createTreeWalker(box, NodeFilter.SHOW_TEXT).nextNode();
+    return [...text.data.matchAll(/\\S+/g)].map((word) => {
+      const range = document.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      return [word[0], range.getClientRects().length];
+    });
+  })
+"""
+
+
+@pytest.mark.parametrize("width", [390, 701, 820, 1024])
+def test_a_time_among_the_figures_is_not_broken_inside(console, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in (PAGES["topic"], PAGES["group"], "/"):
+        page.goto(console.address + path)
+        words = [word for box in page.locator(".figures dd time").evaluate_all(LINES_OF_WORDS) for word in box]
+        assert len(words) > 0
+        assert [word for word, lines in words if lines > 1] == []
+
+
 def test_a_table_without_rows_has_its_sentence_in_one_line(console, page):
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(console.address + PAGES["group"])
