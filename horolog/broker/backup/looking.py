@@ -200,6 +200,6 @@ def _seen(storage: Storage, at: _At, end: tuple[int, int], start: int) -> SeenPa
     except (FileMissing, checkpoints.CheckpointError) as error:
         raise FoldersChanged(str(error)) from error
     if not found or found[-1].base_offset != last:
-        raise FoldersChanged(f"{at.directory} has no segment {last} any more")
+        raise FoldersChanged(f"{at.directory} no longer has segment {last}")
     found[-1] = found[-1]._replace(size_bytes=min(size_bytes, found[-1].size_bytes))
     return SeenPartition(at.topic.name, at.index, at.topic.id, at.directory, max(start, bases[0]), tuple(found))

@@ -99,7 +99,7 @@ async def _fenced_from(store: StoreAccess, first: Fence, is_wanted: Callable[[],
         if await _is_fence(store, replace(first, number=number)):
             return number
         number += 1
-    raise FenceGivenUp(f"{first.wal} goes on at number {number}")
+    raise FenceGivenUp(f"{first.wal} continues at number {number}")
 
 
 async def _is_fence(store: StoreAccess, wanted: Fence) -> bool:

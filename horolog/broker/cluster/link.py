@@ -88,7 +88,7 @@ def receive_orders(connected: socket.socket) -> dict[str, Any]:
         # One byte more would belong to the next line, which the link reads.
         ahead = connected.recv(_CHUNK_BYTES, socket.MSG_PEEK)
         if not ahead:
-            raise ConnectionError("the supervisor has gone")
+            raise ConnectionError("the supervisor has ended")
         text += connected.recv(ahead.find(b"\n") + 1 or len(ahead))
     word, orders = json.loads(text)
     if word != "begin":
@@ -109,7 +109,7 @@ class _Awaited:
 
 
 class WorkerLink(asyncio.Protocol):
-    """A worker's side; `on_lost` is called when the supervisor has gone."""
+    """A worker's side; `on_lost` is called when the supervisor has ended."""
 
     def __init__(self, node: int, loop: asyncio.AbstractEventLoop, monotonic: Callable[[], float]) -> None:
         self.live = frozenset({node})
@@ -151,7 +151,7 @@ class WorkerLink(asyncio.Protocol):
         """Wait until the folder is settled. Raises ConnectionError if the supervisor goes before."""
         await self._go.wait()
         if self._lost.is_set():
-            raise ConnectionError("the supervisor has gone")
+            raise ConnectionError("the supervisor has ended")
 
     def ready(self) -> None:
         self._say("ready")

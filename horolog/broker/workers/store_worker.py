@@ -67,7 +67,7 @@ class StoreWorker:
         """The lines that the log has once for all workers."""
         log.warning("%s", store_run.EXPERIMENTAL)
         for folder in unused_folders(self.data_dirs, self.context.nodes):
-            log.info("no worker uses %s any more: it has only copies of what the store has, and may be deleted", folder)
+            log.info("no worker uses %s: it has only copies of what the store has, so you can delete it", folder)
 
 
 def unused_folders(data_dirs: Sequence[str], nodes: Sequence[int]) -> Iterator[Path]:

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the console's port; 0 means any free port (default: {CONSOLE_PORT} if it is free)",
     )
-    parser.add_argument("--no-console", action="store_true", help="start the broker alone")
+    parser.add_argument("--no-console", action="store_true", help="start only the broker")
     parser.add_argument(
         "--set",
         dest="settings",

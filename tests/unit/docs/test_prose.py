@@ -1,5 +1,6 @@
 """Pages and texts in code: lines that fit, links that lead somewhere, files that are there, and no words that hide a noun."""
 
+import ast
 import io
 import re
 import textwrap
@@ -130,6 +131,30 @@ def translated(text: str) -> list[str]:
     plain = re.sub(r"`[^`\n]*`", "", without(text, GENERATED, FENCE, INDENTED))
     paragraphs = (" ".join(one.split()) for one in re.split(r"\n(?=\s*[-|#]|\s*\n)", plain))
     return [f"{found[0]}: {one}" for one in paragraphs if (found := TRANSLATED.search(one))]
+
+
+ACTIONS_OF_DOCTOR = frozenset({"made anew"})
+"""Values in the JSON of `doctor`, which programs compare."""
+
+
+def test_messages_have_no_clauses_of_another_language():
+    paths = [path for path in python_files() if PROJECT / "horolog" in path.parents]
+    suspects = [(path, source) for path in paths if TRANSLATED.search(source := path.read_text("utf-8"))]
+    assert [f"{path.name}: {one}" for path, source in suspects for one in said(source) if TRANSLATED.search(one)] == []
+    assert said('def f():\n    """Made anew."""\n    raise E(f"{x} stands still")') == [" stands still"]
+    assert len(paths) > 500
+
+
+def said(source: str) -> list[str]:
+    """The strings of a module that are no docstrings or other remarks."""
+    tree = ast.parse(source)
+    remarks = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    return [
+        one.value
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        if id(one) not in remarks and one.value not in ACTIONS_OF_DOCTOR
+    ]
 
 
 def hidden(lines):

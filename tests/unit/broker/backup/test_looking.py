@@ -124,7 +124,7 @@ def test_a_log_that_is_shorter_than_its_broker_says(made):
 
 def test_an_open_segment_that_is_gone(made):
     made.storage.remove(LOG.format(end_of(made)[0]))
-    with pytest.raises(FoldersChanged, match="no segment"):
+    with pytest.raises(FoldersChanged, match="no longer has segment"):
         made.folders().look(lambda: {("events", 0): end_of(made)})
 
 

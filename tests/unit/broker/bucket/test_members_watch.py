@@ -197,7 +197,7 @@ def test_a_broker_that_answers_again_is_not_chased_along_its_wal(world, caplog):
         world.run_for(5)
     assert world.journal().is_member(wal)
     assert [one.getMessage() for one in caplog.records if "is not gone" in one.getMessage()] == [
-        f"broker 3 is not gone: {wal} goes on at number 20"
+        f"broker 3 is not gone: {wal} continues at number 20"
     ]
 
 

@@ -154,7 +154,7 @@ def test_a_fence_that_is_not_wanted_any_more_is_given_up(store):
     store.create = create_late
 
     async def steps(access):
-        with pytest.raises(wal_fencing.FenceGivenUp, match="2-17 goes on at number 11"):
+        with pytest.raises(wal_fencing.FenceGivenUp, match="2-17 continues at number 11"):
             await wal_fencing.fence(access, WAL, 3, NONCE, is_wanted)
 
     put_data(store, 9)

@@ -64,7 +64,7 @@ class TestOrders:
         ours, theirs = pair
         theirs.sendall(b"[")
         theirs.close()
-        with pytest.raises(ConnectionError, match="gone"):
+        with pytest.raises(ConnectionError, match="ended"):
             receive_orders(ours)
 
     def test_a_supervisor_that_says_something_else_first(self, pair):

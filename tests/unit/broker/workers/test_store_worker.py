@@ -149,7 +149,7 @@ async def test_folders_of_workers_that_do_not_run_any_more_are_named(workers, mo
 
     monkeypatch.setattr(store_run, "run_in_loop", run_in_loop)
     await workers.worker(10).serve(Link(), LOGS, Teller())
-    said = [record.getMessage() for record in caplog.records if "may be deleted" in record.getMessage()]
-    assert [line.partition(" any more")[0] for line in said] == [
+    said = [record.getMessage() for record in caplog.records if "you can delete it" in record.getMessage()]
+    assert [line.partition(": it has")[0] for line in said] == [
         f"no worker uses {workers.folder}/data/brokers/{node}" for node in (12, 13)
     ]
