@@ -96,7 +96,7 @@ BUGS = {
     "marks are not read": lambda: [patch.object(wal_index, "newest_mark", no_mark)],
     "the local log is kept": lambda: [patch.object(LocalCopy, "add", lambda *_: None)],
     "a fence answers as if all were safe": lambda: [patch.object(ShippedSafety, "_refuse_all", counts_when_stopped)],
-    "what is under way is refused": lambda: [
+    "records under way are refused": lambda: [
         patch.object(shipped_safety, "_not_safe", lambda _: shipped_safety._led_elsewhere())
     ],
 }
