@@ -8,8 +8,10 @@ from horolog.console.visits import Refused, Visit
 if TYPE_CHECKING:
     from horolog.client.encoding import SchemaEncoder
 
-TYPED_FORMATS = frozenset({"avro", "json"})
+TYPED_FORMATS = frozenset({"avro", "json", "protobuf"})
 """The kinds of schemas by which a value can be encoded again."""
+FIRST_MESSAGE = b"\0"
+"""Behind the id: the first message of a Protobuf file, which is the one that an encoder takes."""
 DIGITS_OF_AN_ID = 10
 
 
@@ -46,13 +48,14 @@ def words_of(visit: Visit, name: str) -> list[str]:
 async def typed(visit: Visit, content: bytes | None) -> Typed:
     """A value for the form. Raises Refused for bytes that are neither text nor of a schema that encodes."""
     part = await visit.desk.decoder.part(content, "auto")
-    if content is not None and part.schema is not None and part.format in TYPED_FORMATS:
+    has_encoder = part.schema is not None and part.format in TYPED_FORMATS
+    if content is not None and has_encoder and (part.format != "protobuf" or content[5:6] == FIRST_MESSAGE):
         return Typed(plain_text(part.value), str(int.from_bytes(content[1:5], "big")))
     try:
         return Typed("" if content is None else content.decode())
     except UnicodeDecodeError as error:
         raise Refused(
-            "this record is neither text nor of an Avro or JSON schema of the registry; it cannot be sent again from here",
+            "this record is neither text nor of the first message of a schema of the registry; it cannot be sent again from here",
             409,
         ) from error
 

@@ -16,12 +16,15 @@ from horolog.client.decoding.values import DecodingError, plain_text, text_of
 from horolog.client.values.types import ConsumerRecord
 
 if TYPE_CHECKING:
+    from horolog.client.decoding.protobuf import ProtobufSchema
     from horolog.client.decoding.registry import RegisteredSchema, Registry
 
 FORMATS: Final = ("auto", "text", "json", "avro", "protobuf", "msgpack", "hex")
 MAGIC: Final = 0
 HEADER: Final = 5
 MOST_SCHEMA_BYTES: Final = 10 << 20
+DESCRIPTORS: Final = frozenset({".desc", ".pb", ".bin", ".fds"})
+"""How names of descriptor sets of Protobuf end."""
 _KINDS: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json"}
 
 Read = Callable[[bytes], Any]
@@ -278,8 +281,8 @@ _READERS: Final = {"AVRO": _avro_reader, "PROTOBUF": _protobuf_reader, "JSON": _
 
 def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
     data = schema_bytes(path)
-    if path.suffix == ".proto" or (wanted == "protobuf" and path.suffix not in {".desc", ".pb", ".bin", ".fds"}):
-        return _proto_file(path, data, message)
+    if path.suffix == ".proto" or (wanted == "protobuf" and path.suffix not in DESCRIPTORS):
+        return _of_message(_proto_file(path, data), message)
     if path.suffix in {".avsc", ".json"} or wanted == "avro" or data[:1] in {b"{", b"["}:
         from horolog.client.decoding.avro import AvroSchema
 
@@ -287,10 +290,17 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
             raise DecodingError(f"a message type is given, but {path} is an Avro schema")
         avro = AvroSchema(schema_text(path, data))
         return _LocalSchema("avro", avro.name, avro.read)
+    return _of_message(protobuf_of_file(path, data), message)
+
+
+def protobuf_of_file(path: Path, data: bytes) -> "ProtobufSchema":
+    """The schema of a .proto file or of a descriptor set. Raises DecodingError."""
     from horolog.client.decoding.protobuf import ProtobufSchema
 
+    if path.suffix == ".proto":
+        return _proto_file(path, data)
     try:
-        return _of_message(ProtobufSchema.of_descriptors(data, str(path)), message)
+        return ProtobufSchema.of_descriptors(data, str(path))
     except DecodingError as error:
         raise DecodingError(f"{path} cannot be read as a Protobuf descriptor set: {error}") from error
 
@@ -314,7 +324,7 @@ def schema_text(path: Path, data: bytes) -> str:
         raise DecodingError(f"{path} is not UTF-8 text") from error
 
 
-def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:
+def _proto_file(path: Path, data: bytes) -> "ProtobufSchema":
     """Imports are looked up from the file's folder and those above it, since any of them may be the root."""
     from horolog.client.decoding.protobuf import ProtobufSchema
 
@@ -325,7 +335,7 @@ def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:
         found = next((place for place in places if place.is_file()), None)
         return None if found is None else schema_text(found, schema_bytes(found))
 
-    return _of_message(ProtobufSchema.of_text(schema_text(path, data), str(path), imported), message)
+    return ProtobufSchema.of_text(schema_text(path, data), str(path), imported)
 
 
 def _of_message(schema: Any, name: str | None) -> _LocalSchema:

@@ -25,6 +25,7 @@ class Field:
     message: "Message | None" = None
     names: Mapping[int, str] = field(default_factory=dict)
     """Of the values of an enum."""
+    required: bool = False
 
     @property
     def is_map(self) -> bool:
@@ -112,6 +113,7 @@ class Types:
         made = Field(
             given.get("number", 0), given.get("name", ""), kind, repeated, given.get("oneof_index", -1), fills=repeated
         )
+        made.required = given.get("label") == "LABEL_REQUIRED" or features.get("field_presence") == "LEGACY_REQUIRED"
         if "type_name" in given:
             found = self._resolved(given["type_name"], message.name)
             if isinstance(found, Message):

@@ -5,10 +5,8 @@ branch's name as its only key. Times and dates are ISO 8601 or numbers, decimals
 `{"hex": "00ff"}` and `{"base64": "AP8="}`. A missing field has its default.
 """
 
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import date, time
 from decimal import Decimal, InvalidOperation
 from json import JSONDecodeError, loads
 from math import isfinite
@@ -17,21 +15,17 @@ from typing import Any
 from uuid import UUID
 
 from horolog.client.decoding.avro import AvroSchema
+from horolog.client.encoding.fitting import EPOCH, EncodingError, as_bytes, instant_ns, no_fit, within
 
 Write = Callable[[Any, bytearray], None]
 """Adds the size of a value in bytes. Raises EncodingError."""
 
 INT_BITS, LONG_BITS = 32, 64
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FLOAT, _DOUBLE = Struct("<f"), Struct("<d")
 _DURATION = Struct("<III")
 _MISSING = object()
 _TIMES = {"millis": 1_000_000, "micros": 1_000, "nanos": 1}
 """Nanoseconds of a logical type's unit."""
-
-
-class EncodingError(ValueError):
-    """The value does not fit its schema; the message says where and why."""
 
 
 class AvroWriter:
@@ -64,18 +58,6 @@ def _parsed(text: str) -> Any:
         return text.strip()  # a primitive type without its quotes, as AvroSchema has accepted it
 
 
-def _no_fit(value: Any, wanted: str) -> EncodingError:
-    shown = repr(value) if not isinstance(value, Decimal) else str(value)
-    return EncodingError(f"{shown[:60]} is not {wanted}")
-
-
-def _within(where: str, error: EncodingError) -> EncodingError:
-    """The error with the path to the value."""
-    text = str(error)
-    rest = text.removeprefix("field ")
-    return EncodingError(f"field {where}.{rest}" if rest != text else f"field {where}: {text}")
-
-
 # -- numbers and texts
 
 
@@ -89,12 +71,12 @@ def _put_long(number: int, out: bytearray) -> None:
 
 def _null(value: Any, _: bytearray) -> None:
     if value is not None:
-        raise _no_fit(value, "null")
+        raise no_fit(value, "null")
 
 
 def _boolean(value: Any, out: bytearray) -> None:
     if not isinstance(value, bool):
-        raise _no_fit(value, "a boolean")
+        raise no_fit(value, "a boolean")
     out.append(value)
 
 
@@ -103,9 +85,9 @@ def _whole(bits: int) -> Write:
 
     def write(value: Any, out: bytearray) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _no_fit(value, "a whole number")
+            raise no_fit(value, "a whole number")
         if not -highest <= value < highest:
-            raise _no_fit(value, f"a number of {bits} bits")
+            raise no_fit(value, f"a number of {bits} bits")
         _put_long(value, out)
 
     return write
@@ -116,28 +98,15 @@ def _fraction(shape: Struct) -> Write:
         if isinstance(value, str) and value.lower() in ("nan", "inf", "-inf"):
             value = float(value)
         elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise _no_fit(value, "a number")
+            raise no_fit(value, "a number")
         elif not isfinite(value):
-            raise _no_fit(value, "a finite number")
+            raise no_fit(value, "a finite number")
         try:
             out += shape.pack(value)
         except (OverflowError, ValueError) as error:
-            raise _no_fit(value, "a number of this size") from error
+            raise no_fit(value, "a number of this size") from error
 
     return write
-
-
-def _as_bytes(value: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode(errors="surrogatepass")
-    try:
-        if isinstance(value, dict) and value.keys() == {"hex"}:
-            return bytes.fromhex(value["hex"])
-        if isinstance(value, dict) and value.keys() == {"base64"}:
-            return b64decode(value["base64"], validate=True)
-    except (Base64Error, TypeError, ValueError) as error:
-        raise _no_fit(value, "hexadecimal digits or base64") from error
-    raise _no_fit(value, 'bytes: text, or an object such as {"hex": "00ff"}')
 
 
 def _put_bytes(data: bytes, out: bytearray) -> None:
@@ -146,12 +115,12 @@ def _put_bytes(data: bytes, out: bytearray) -> None:
 
 
 def _bytes(value: Any, out: bytearray) -> None:
-    _put_bytes(_as_bytes(value), out)
+    _put_bytes(as_bytes(value), out)
 
 
 def _string(value: Any, out: bytearray) -> None:
     if not isinstance(value, str):
-        raise _no_fit(value, "a text")
+        raise no_fit(value, "a text")
     _put_bytes(value.encode(errors="surrogatepass"), out)
 
 
@@ -171,16 +140,7 @@ _PRIMITIVES: dict[str, Write] = {
 
 
 def _instant(unit: int, *, is_local: bool) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        whole, _, rest = text.removesuffix("Z").partition(".")
-        digits = "".join(one for one in rest if one.isdigit()) if rest.isdigit() else ""
-        found = datetime.fromisoformat(whole if digits else text)
-        if found.tzinfo is None or is_local:
-            found = found.replace(tzinfo=UTC)
-        micros = (found - EPOCH) // (EPOCH.resolution)
-        return (micros * 1000 + (int(f"{digits[:9]:0<9}") if digits else 0)) // unit
-
-    return number
+    return lambda text: instant_ns(text, is_local=is_local) // unit
 
 
 def _clock(unit: int) -> Callable[[str], int]:
@@ -214,7 +174,7 @@ def _converted(write: Write, number: Callable[[str], int], what: str) -> Write:
             try:
                 value = number(value)
             except ValueError as error:
-                raise _no_fit(value, f"{what} in ISO 8601") from error
+                raise no_fit(value, f"{what} in ISO 8601") from error
         write(value, out)
 
     return converted
@@ -227,10 +187,10 @@ def _unscaled(value: Any, scale: int) -> bytes:
     except InvalidOperation:
         number = None
     if number is None or not number.is_finite():
-        raise _no_fit(value, "a decimal number")
+        raise no_fit(value, "a decimal number")
     shifted = number.scaleb(scale)
     if shifted != shifted.to_integral_value():
-        raise _no_fit(value, f"a number of at most {scale} digits behind the point")
+        raise no_fit(value, f"a number of at most {scale} digits behind the point")
     whole = int(shifted)
     return whole.to_bytes((whole + (whole < 0)).bit_length() // 8 + 1, "big", signed=True)
 
@@ -303,7 +263,7 @@ class _Compiling:
                 except EncodingError as error:
                     reasons.append(str(error))
             raise (
-                _no_fit(value, f"of the union {', '.join(names)}") if len(reasons) != 2 else EncodingError(reasons[-1])
+                no_fit(value, f"of the union {', '.join(names)}") if len(reasons) != 2 else EncodingError(reasons[-1])
             )
 
         return write
@@ -331,7 +291,7 @@ def _full(schema: Mapping[str, Any], space: str) -> str:
 def _record(full: str, fields: list[tuple[str, Write, Any]]) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if not isinstance(value, dict):
-            raise _no_fit(value, f"an object with the fields of {full}")
+            raise no_fit(value, f"an object with the fields of {full}")
         names = [name for name, *_ in fields]
         unknown = next((name for name in value if name not in names), None)
         if unknown is not None:
@@ -343,7 +303,7 @@ def _record(full: str, fields: list[tuple[str, Write, Any]]) -> Write:
             try:
                 each(part, out)
             except EncodingError as error:
-                raise _within(name, error) from error
+                raise within(name, error) from error
 
     return write
 
@@ -351,7 +311,7 @@ def _record(full: str, fields: list[tuple[str, Write, Any]]) -> Write:
 def _enum(full: str, symbols: list[str]) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if value not in symbols:
-            raise _no_fit(value, f"a symbol of {full}: {', '.join(symbols)}")
+            raise no_fit(value, f"a symbol of {full}: {', '.join(symbols)}")
         _put_long(symbols.index(value), out)
 
     return write
@@ -367,13 +327,13 @@ def _fixed(schema: Mapping[str, Any], full: str) -> Write:
             return _uuid(value)
         if logical == "duration" and isinstance(value, dict) and value.keys() == {"months", "days", "milliseconds"}:
             return _DURATION.pack(value["months"], value["days"], value["milliseconds"])
-        data = _as_bytes(value)
+        data = as_bytes(value)
         return bytes.fromhex(value) if len(data) == 2 * size and _is_hex(value) else data
 
     def write(value: Any, out: bytearray) -> None:
         data = content(value)
         if len(data) != size:
-            raise _no_fit(value, f"of the {size} bytes of {full}")
+            raise no_fit(value, f"of the {size} bytes of {full}")
         out += data
 
     return write
@@ -391,20 +351,20 @@ def _uuid(text: str) -> bytes:
     try:
         return UUID(text).bytes
     except ValueError as error:
-        raise _no_fit(text, "a UUID") from error
+        raise no_fit(text, "a UUID") from error
 
 
 def _array(item: Write) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if not isinstance(value, list):
-            raise _no_fit(value, "an array")
+            raise no_fit(value, "an array")
         if value:
             _put_long(len(value), out)
         for number, one in enumerate(value):
             try:
                 item(one, out)
             except EncodingError as error:
-                raise _within(str(number), error) from error
+                raise within(str(number), error) from error
         out.append(0)
 
     return write
@@ -413,7 +373,7 @@ def _array(item: Write) -> Write:
 def _map(item: Write) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if not isinstance(value, dict):
-            raise _no_fit(value, "an object")
+            raise no_fit(value, "an object")
         if value:
             _put_long(len(value), out)
         for name, one in value.items():
@@ -421,7 +381,7 @@ def _map(item: Write) -> Write:
             try:
                 item(one, out)
             except EncodingError as error:
-                raise _within(name, error) from error
+                raise within(name, error) from error
         out.append(0)
 
     return write

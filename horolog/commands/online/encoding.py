@@ -4,7 +4,7 @@ Without these options nothing is encoded, and no encoder is imported.
 """
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.commands.arguments import whole_number
 from horolog.commands.errors import UsageError
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 def add_encoding(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("encoding")
     group.add_argument(
-        "--schema", metavar="FILE", help="the Avro schema of values (.avsc); values are written without a schema id"
+        "--schema",
+        metavar="FILE",
+        help="the schema of values (.avsc, .proto or a Protobuf descriptor set); values are written without a schema id",
     )
+    message = "the message type of a Protobuf schema, for {} (default: the first of the file)"
+    group.add_argument("--message", metavar="NAME", help=message.format("values"))
     group.add_argument("--subject", metavar="NAME", help="the subject of values (default with --registry: TOPIC-value)")
     group.add_argument("--schema-id", type=whole_number, metavar="N", help="the id of the schema of values")
-    group.add_argument("--key-schema", metavar="FILE", help="the Avro schema of keys")
+    group.add_argument("--key-schema", metavar="FILE", help="the schema of keys")
+    group.add_argument("--key-message", metavar="NAME", help=message.format("keys"))
     group.add_argument("--key-subject", metavar="NAME", help="the subject of keys")
     group.add_argument("--key-schema-id", type=whole_number, metavar="N", help="the id of the schema of keys")
     group.add_argument("--registry", metavar="URL", help="the schema registry (default: `registry` of the profile)")
@@ -33,12 +38,14 @@ def add_encoding(parser: argparse.ArgumentParser) -> None:
 
 async def encoders_of(arguments: argparse.Namespace) -> "tuple[SchemaEncoder | None, SchemaEncoder | None]":
     """The encoders of keys and of values; None: they are sent as they are. Raises UsageError."""
-    of_values = f"{arguments.topic}-value" if arguments.registry is not None else None
-    subject = arguments.subject or (of_values if arguments.schema is None and arguments.schema_id is None else None)
+    usual = f"{arguments.topic}-value" if arguments.registry is not None else None
+    subject = arguments.subject or (usual if arguments.schema is None and arguments.schema_id is None else None)
     _check_one(arguments, "")
     _check_one(arguments, "key-")
-    keys = await _encoder(arguments, arguments.key_schema, arguments.key_subject, arguments.key_schema_id)
-    return keys, await _encoder(arguments, arguments.schema, subject, arguments.schema_id)
+    of_keys = _Schema(arguments.key_schema, arguments.key_subject, arguments.key_schema_id, arguments.key_message)
+    keys = await _encoder(arguments, of_keys, "--key-")
+    of_values = _Schema(arguments.schema, subject, arguments.schema_id, arguments.message)
+    return keys, await _encoder(arguments, of_values, "--")
 
 
 def _check_one(arguments: argparse.Namespace, prefix: str) -> None:
@@ -49,18 +56,30 @@ def _check_one(arguments: argparse.Namespace, prefix: str) -> None:
         raise UsageError(f"{given[0]} and {given[1]} both name a schema", "give only one of them")
 
 
-async def _encoder(
-    arguments: argparse.Namespace, file: str | None, subject: str | None, number: int | None
-) -> "SchemaEncoder | None":
-    if file is None and subject is None and number is None:
+class _Schema(NamedTuple):
+    """How the options name a schema."""
+
+    file: str | None
+    subject: str | None
+    number: int | None
+    message: str | None
+
+
+async def _encoder(arguments: argparse.Namespace, named: _Schema, prefix: str) -> "SchemaEncoder | None":
+    if named[:3] == (None, None, None):
+        if named.message is not None:
+            raise UsageError(
+                f"{prefix}message needs a schema", f"give {prefix}schema, {prefix}subject or {prefix}schema-id"
+            )
         return None
     from horolog.client.decoding import DecodingError
-    from horolog.client.encoding import SchemaEncoder, schema_of_file
+    from horolog.client.encoding import SchemaEncoder, encoder_of_file
 
     try:
-        if file is not None:
-            return SchemaEncoder(schema_of_file(file))
-        return SchemaEncoder(await _registered(_registry(arguments), subject, number))
+        if named.file is not None:
+            return encoder_of_file(named.file, named.message)
+        registered = await _registered(_registry(arguments), named.subject, named.number)
+        return SchemaEncoder(registered, named.message)
     except DecodingError as error:
         raise UsageError(str(error)) from error
 

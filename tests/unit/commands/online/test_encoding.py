@@ -56,6 +56,16 @@ async def test_a_file_has_a_schema_too(tmp_path):
         await line_of("--schema", str(path), value=b'{"id": "x"}')
 
 
+async def test_a_message_of_a_protobuf_schema(tmp_path):
+    path = tmp_path / "m.proto"
+    path.write_text('syntax = "proto3"; message A { int64 id = 1; } message B { string id = 1; }')
+    file = str(path)
+    assert (await line_of("--schema", file)).value == b"\x08\x07"
+    words = ("--schema", file, "--message", "B", "--key-schema", file, "--key-message", "A")
+    line = await line_of(*words, value=b'{"id": "x"}', key=b'{"id": 1}')
+    assert line == Line(b"\x0a\x01x", b"\x08\x01")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -63,6 +73,7 @@ async def test_a_file_has_a_schema_too(tmp_path):
         (("--key-subject", "a", "--key-schema-id", "1"), "--key-subject and --key-schema-id both name a schema"),
         (("--schema-id", "1"), "needs a registry; give --registry URL"),
         (("--schema", "none.avsc"), "none.avsc: No such file"),
+        (("--key-message", "M"), "--key-message needs a schema; give --key-schema, --key-subject or --key-schema-id"),
         (("--subject", "none", "--registry", "{url}"), "has no version latest of none"),
     ],
 )
