@@ -1,4 +1,4 @@
-"""Google's library reads what is written as it reads the same JSON itself."""
+"""Google's library reads the written bytes as it reads the same JSON itself."""
 
 import json
 from decimal import Decimal
