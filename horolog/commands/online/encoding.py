@@ -42,6 +42,7 @@ async def encoders_of(arguments: argparse.Namespace) -> "tuple[SchemaEncoder | N
     subject = arguments.subject or (usual if arguments.schema is None and arguments.schema_id is None else None)
     _check_one(arguments, "")
     _check_one(arguments, "key-")
+    _check_registry(arguments)
     of_keys = _Schema(arguments.key_schema, arguments.key_subject, arguments.key_schema_id, arguments.key_message)
     keys = await _encoder(arguments, of_keys, "--key-")
     of_values = _Schema(arguments.schema, subject, arguments.schema_id, arguments.message)
@@ -54,6 +55,15 @@ def _check_one(arguments: argparse.Namespace, prefix: str) -> None:
     given = [f"--{one}" for one in options if getattr(arguments, one.replace("-", "_")) is not None]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} both name a schema", "give only one of them")
+
+
+def _check_registry(arguments: argparse.Namespace) -> None:
+    """A registry that no option uses would suggest that values get an id."""
+    uses_it = (arguments.subject, arguments.schema_id, arguments.key_subject, arguments.key_schema_id)
+    if arguments.registry is not None and arguments.schema is not None and uses_it == (None,) * 4:
+        raise UsageError(
+            "--registry has no effect beside --schema", "give --subject or --schema-id instead of --schema"
+        )
 
 
 class _Schema(NamedTuple):

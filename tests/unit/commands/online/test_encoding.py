@@ -71,6 +71,7 @@ async def test_a_message_of_a_protobuf_schema(tmp_path):
     [
         (("--schema", "a", "--schema-id", "1"), "--schema and --schema-id both name a schema"),
         (("--key-subject", "a", "--key-schema-id", "1"), "--key-subject and --key-schema-id both name a schema"),
+        (("--schema", "a", "--registry", "{url}"), "--registry has no effect beside --schema; give --subject"),
         (("--schema-id", "1"), "needs a registry; give --registry URL"),
         (("--schema", "none.avsc"), "none.avsc: No such file"),
         (("--key-message", "M"), "--key-message needs a schema; give --key-schema, --key-subject or --key-schema-id"),
