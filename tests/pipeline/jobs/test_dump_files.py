@@ -152,7 +152,7 @@ def test_a_dump_in_a_bucket_is_sent_once(spark, run, produce, s3, tmp_path, monk
     for source, code, said in (
         (s3.url(unique("nothing")), 4, "is empty"),
         ("s3a://nobody-made-it/x", 1, "there is no bucket nobody-made-it"),
-        ("hdfs://name/x", 2, "--format names what its files are"),
+        ("hdfs://name/x", 2, "the format of hdfs://name/x is unknown; give it with --format"),
     ):
         refused = run(*words, "--from", source)
         assert (refused.code, said in refused.err) == (code, True), refused.err
