@@ -1,8 +1,12 @@
 """One request from its arrival to its answer: answered once, late or never, or abandoned by its client."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from horolog.broker.base.principal import Principal
+from horolog.broker.handlers.context import close_over
+from horolog.protocol.errors import ProtocolError
 from tests.support.request_contexts import request_context
 
 
@@ -48,3 +52,37 @@ def test_a_request_that_was_answered_is_not_abandoned(context):
     context.set_response(b"body")
     context.abandon()
     assert not told
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "logged"),
+    [
+        (ProtocolError("the request is too short"), "the request is too short", []),
+        (
+            ValueError("odd"),
+            "internal error",
+            ["a request of 127.0.0.1 failed inside the broker; its connection is closed"],
+        ),
+    ],
+)
+def test_an_error_closes_the_connection_and_is_logged_if_it_is_the_brokers(error, reason, logged, caplog):
+    closed = []
+    close_over(SimpleNamespace(peer_host="127.0.0.1", close=closed.append), error)
+    assert closed == [reason]
+    assert [one.getMessage() for one in caplog.records] == logged
+
+
+def test_a_request_says_what_it_is(context):
+    assert "v3" in repr(context)
+    assert repr(context).endswith(", waiting>")
+    context.reply(b"body")
+    assert repr(context).endswith(", answered>")
+
+
+def test_parts_stay_on_the_disk_if_the_answer_leaves_at_once(context):
+    context.connection = SimpleNamespace(
+        carrier=SimpleNamespace(sends_files=True), unanswered=SimpleNamespace(leaves_now=lambda one: one is context)
+    )
+    assert context.takes_unread
+    context.connection.carrier.sends_files = False
+    assert not context.takes_unread
