@@ -69,7 +69,8 @@ Modules win together: calls between them are cheap, those between a compiled one
 SHARED = "horolog/compiled__mypyc"
 """The extension module that holds the code of all; those beside the sources are names for its parts."""
 
-OPTIMISATION = "3"
+OPTIMISATION = os.environ.get("HOROLOG_OPTIMISATION", "3")
+"""The level of the C compiler. With 0 it takes a third of the time, which is enough for a test."""
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
 

@@ -78,7 +78,7 @@ def wheels(pip, tmp_path_factory) -> dict[str, Path]:
     subprocess.run(build, cwd=PROJECT, env=environment, check=True, capture_output=True)
     (archive,) = (folder / "sdist").glob("horolog-*.tar.gz")
     made = {}
-    plain, compiling = {"CC": "false"}, {"HOROLOG_COMPILED": "1"}
+    plain, compiling = {"CC": "false"}, {"HOROLOG_COMPILED": "1", "HOROLOG_OPTIMISATION": "0"}
     kinds = [("tree", PROJECT, plain), ("archive", archive, plain), ("compiled", archive, compiling)]
     for name, source, more in kinds if compiled.is_possible() else kinds[:2]:
         words = [*pip, "wheel", "-q", "--no-deps", "-w", folder / name, source]
