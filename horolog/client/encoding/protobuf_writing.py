@@ -231,9 +231,7 @@ def _put_scalar(field: Field, value: Any, out: bytearray) -> None:
     elif kind == "enum":
         _put_varint(_number_of(field.names, value), out)
     elif kind in ("string", "bytes"):
-        if kind == "string" and not isinstance(value, str):
-            raise no_fit(value, "a text")
-        data = as_bytes(value)
+        data = as_bytes(value) if kind == "bytes" else _text(value)
         _put_varint(len(data), out)
         out += data
     elif kind in _BITS:
@@ -247,6 +245,15 @@ def _put_scalar(field: Field, value: Any, out: bytearray) -> None:
             out += _FIXED[kind].pack(_fraction(value))
         except (OverflowError, StructError) as error:
             raise no_fit(value, "a number of this size") from error
+
+
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise no_fit(value, "a text")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:  # JSON may have half of a surrogate pair, which readers of Protobuf refuse
+        raise no_fit(value, "a text of Unicode") from error
 
 
 def _number_of(names: Mapping[int, str], value: Any) -> int:

@@ -168,6 +168,7 @@ def test_groups_and_defaults_of_proto2(google):
         ({"ratio": "x"}, "is not a number"),
         ({"ok": 1}, "field ok: 1 is not a boolean"),
         ({"name_of_it": 1}, "is not a text"),
+        ({"name_of_it": "\ud800"}, "is not a text of Unicode"),
         ({"data": {"hex": "x"}}, "is not hexadecimal digits or base64"),
         ({"state": "OLD"}, "field state: 'OLD' is not one of BAD, DONE, NEW"),
         ({"items": {}}, "field items: {} is not a list"),
