@@ -94,7 +94,7 @@ def test_a_reservation_that_fails_lets_nobody_wait(ids, changes):
 
 
 def taken(ids, given):
-    """What a caller does once it is told to go on."""
+    """What a caller does once it may continue."""
     try:
         given.append(ids.take())
     except ClusterError as refusal:
