@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from horolog.broker.base.one_port import LISTEN, cannot_listen
-from horolog.broker.config.listeners import Address, advertised_addresses, listen_addresses
+from horolog.broker.config.listeners import (
+    HTTP_LISTEN,
+    Address,
+    advertised_addresses,
+    http_address,
+    is_wildcard,
+    listen_addresses,
+)
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import Settings
 
@@ -96,12 +103,25 @@ def _check(plan: Iterable[ListenerPorts], settings: Settings) -> None:
             if port > LARGEST_PORT:
                 raise SettingsError(KEY, given, f"{one.name} would need port {port}, and the largest is {LARGEST_PORT}")
         own = () if one.is_of_one_worker else one.own
-        for port, whose in ((one.shared, one.name), *((port, f"a worker's of {one.name}") for port in own)):
+        shared, worker = f"the listener {one.name}", f"a worker of {one.name}"
+        for port, whose in ((one.shared, shared), *((port, worker) for port in own)):
             other = taken.setdefault((one.host, port), whose) if port else whose
             if other != whose:
                 raise SettingsError(
                     KEY, given, f"port {port} would be used by {other} and by {whose}: name others, NAME:PORT"
                 )
+    if http := http_address(settings):
+        _check_http(http, taken, settings)
+
+
+def _check_http(http: tuple[str, int], taken: Mapping[tuple[str, int], str], settings: Settings) -> None:
+    for (host, port), whose in taken.items():
+        if port == http[1] and (host == http[0] or is_wildcard(host) or is_wildcard(http[0])):
+            raise SettingsError(
+                HTTP_LISTEN,
+                str(settings.horolog_http_listen),
+                f"port {port} would be used by {whose} and by HTTP: name another HOST:PORT",
+            )
 
 
 class Reserved:

@@ -85,7 +85,9 @@ class ConfigAdmin(AdminBase):
             )
 
         response = await self._ask(Versioned(ApiKey.DESCRIBE_CONFIGS, build), **_where(resource, name))
-        found = collect((each.resource_name, each.error_code, each.error_message, each) for each in response.results)
+        found = collect(
+            (_shown(each.resource_name), each.error_code, each.error_message, each) for each in response.results
+        )
         return {each.name: _config(each) for result in found.values() for each in result.configs}
 
     async def alter_configs(
@@ -117,7 +119,7 @@ class ConfigAdmin(AdminBase):
             validate_only=validate_only,
         )
         response = await self._ask(request, **_where(resource, name))
-        collect((each.resource_name, each.error_code, each.error_message, None) for each in response.responses)
+        collect((_shown(each.resource_name), each.error_code, each.error_message, None) for each in response.responses)
 
 
 def _resource(kind: str | Resource) -> Resource:
@@ -130,6 +132,11 @@ def own_source(kind: str | Resource, name: str) -> int:
     if resource is Resource.BROKER:
         return 2 if name else 3
     return {Resource.TOPIC: 1, Resource.BROKER_LOGGER: 6, Resource.CLIENT_METRICS: 7, Resource.GROUP: 8}[resource]
+
+
+def _shown(name: str) -> str:
+    """What an error calls the resource."""
+    return name or "all brokers"
 
 
 def _where(resource: Resource, name: str) -> dict[str, Any]:

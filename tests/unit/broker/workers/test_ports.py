@@ -79,6 +79,8 @@ class TestPlanned:
             ({"horolog_worker_ports": "65536"}, "0 to 65535"),
             ({"horolog_worker_ports": "65535"}, "would need port 65536"),
             ({"horolog_worker_ports": "9091"}, "port 9092 would be"),
+            ({"horolog_http_listen": "127.0.0.1:9094"}, "port 9094 would be used by a worker of PLAINTEXT and by HTTP"),
+            ({"horolog_http_listen": ":9092"}, "port 9092 would be used by the listener PLAINTEXT and by HTTP"),
             ({"listeners": "PLAINTEXT://127.0.0.1:65534"}, "would need port 65536"),
             ({"advertised_listeners": "PLAINTEXT://far:65534"}, "would need port 65536"),
             (

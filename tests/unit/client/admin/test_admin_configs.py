@@ -67,6 +67,8 @@ async def test_brokers_are_asked_for_their_own_settings(admin):
         found = (await admin.describe_configs("broker", name, ["log.retention.ms"]))["log.retention.ms"]
         assert (found.value, SOURCES[found.source]) == ("13", source)
     await admin.alter_configs("broker", "", {"log.retention.ms": None})
+    with pytest.raises(KafkaError, match=r"^INVALID_REQUEST: all brokers: log.retention.hours"):
+        await admin.alter_configs("broker", "", {"log.retention.hours": "9"})
 
 
 async def test_what_is_not_there_or_is_no_kind(admin):
