@@ -193,9 +193,10 @@ def test_a_broker_that_is_killed_under_load(tmp_path, capsys, workers):
     check(tmp_path / "again", url, "", capsys, before, access)
 
 
-def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch, workers):
     with s3_server.running(s3_folder) as server:
         server.enter(monkeypatch)
         url, endpoint = server.url("backup"), server.endpoint
-        before, access = killed_under_load(s3_folder / "data", url, endpoint, 1, capsys)
+        before, access = killed_under_load(s3_folder / "data", url, endpoint, workers, capsys)
         check(s3_folder / "again", url, endpoint, capsys, before, access)

@@ -5,6 +5,7 @@ Recovery checks every batch, builds indexes, the states of producers and the ind
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from horolog.broker.bucket.covered import Covered
@@ -128,8 +129,8 @@ class FolderCopy:
 
 
 def recovered(storage: Storage, place: PartitionFolder, config: TopicConfig, known: Circumstances) -> Copied:
-    """Have recovery open a folder: it reads all of it. Raises StorageFault."""
-    partition = open_partition(place, config, Resources(storage), known)
+    """Have recovery open a folder that has no index files yet: it reads all of it. Raises StorageFault."""
+    partition = open_partition(place, config, Resources(storage), replace(known, has_logs_only=True))
     holes = sum(stop - begin for one in partition.segments for begin, stop in one.holes)
     size_bytes = sum(one.size_bytes for one in partition.segments)
     copied = Copied(partition.log_start_offset, partition.log_end_offset, size_bytes, holes)

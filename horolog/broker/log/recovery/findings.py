@@ -35,6 +35,8 @@ class Circumstances:
     """A sealed log whose file is a copy is checked against its indexes, instead of its ends against the seal."""
     is_made: bool = False
     """The folder was made of batches: aborted transactions of segments that have no index for them are found in these."""
+    has_logs_only: bool = False
+    """The folder was written without index files: one that is missing was not lost, and is made without a warning."""
 
 
 @dataclass(slots=True)

@@ -57,8 +57,9 @@ class ProducersAtStart:
                 index = TransactionIndex(self._storage, path, segment.base_offset, self._checked(segment, data))
                 index.truncate(segment.next_offset)  # a marker lost with a torn tail has ended nothing
             except TransactionIndexError as damage:
-                log.warning("%s: %s: %s; rebuilding it", self._name, path, damage)
-                self._resources.counters.indexes_rebuilt.value += 1
+                if name in names or not self._known.has_logs_only:
+                    log.warning("%s: %s: %s; rebuilding it", self._name, path, damage)
+                    self._resources.counters.indexes_rebuilt.value += 1
                 index.reset()
                 self._transactions_lost = True
                 self._found.scanned.add(segment.base_offset)

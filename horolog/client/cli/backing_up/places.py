@@ -12,7 +12,7 @@ from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.log.files import CheckpointError
 from horolog.broker.log.storage import DataFolderError, FolderInUse, StorageFault
 from horolog.broker.transfer.whole_folder import FolderTaken
-from horolog.commands.errors import CommandError
+from horolog.commands.errors import CommandError, NotFoundError
 from horolog.stores import opening
 from horolog.stores.faults import StoreError
 
@@ -29,6 +29,13 @@ def opened(url: str, endpoint: str, console: Console) -> BucketStore:
         return opening.open_store(f"file://{url}" if url.startswith("/") else url, endpoint, console.environ)
     except StoreError as error:
         raise CommandError(str(error)) from None
+
+
+def no_moment(url: str, at_ms: int | None = None) -> NotFoundError:
+    """The error where there is no moment at all, or none up to that time."""
+    if at_ms is None:
+        return NotFoundError(f"{url} has no backup")
+    return NotFoundError(f"{url} has no moment from that time or before", "horolog backup list shows all moments")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.storage import LOCK_FILE, RealStorage, make_folder
 from horolog.broker.on_record import cluster_file
 from horolog.broker.transfer.whole_folder import ExportTarget
-from horolog.client.cli.backing_up.places import opened, speaking
+from horolog.client.cli.backing_up.places import no_moment, opened, speaking
 from horolog.commands.errors import NotFoundError
 from horolog.commands.exit_codes import ExitCode
 from horolog.protocol.uuids import show_uuid
@@ -34,9 +34,7 @@ def run(arguments: argparse.Namespace, at_ms: int | None, console: Console) -> E
     with speaking(store.place.url):
         moment = moment_at(store, at_ms)
         if moment is None:
-            raise NotFoundError(
-                f"{store.place.url} has no moment from that time or before", "horolog backup list shows all moments"
-            )
+            raise no_moment(store.place.url, at_ms)
         topics = _topics(arguments.topics, moment)
         with _folder(arguments) as folder, console.progress("bytes", moment.size_bytes) as progress:
             restored = _restore(moment, PieceReader(store), folder, topics, console, progress.advance)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.base.readable import counted
 from horolog.broker.backup.rounds import moments_in
 from horolog.broker.backup.verifying import verify
-from horolog.client.cli.backing_up.places import opened, speaking
-from horolog.commands.errors import NotFoundError
+from horolog.client.cli.backing_up.places import no_moment, opened, speaking
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -23,7 +22,8 @@ def show_moments(arguments: argparse.Namespace, console: Console) -> ExitCode:
     store = opened(arguments.url, arguments.endpoint, console)
     with speaking(store.place.url):
         found = list(moments_in(store))
-    _refuse_none(found, store.place.url)
+    if not found:
+        raise no_moment(store.place.url)
     if console.as_json:
         console.json([_described(one) for one in found])
         return ExitCode.OK
@@ -45,7 +45,8 @@ def run_verify(arguments: argparse.Namespace, console: Console) -> ExitCode:
     store = opened(arguments.url, arguments.endpoint, console)
     with speaking(store.place.url), console.progress("bytes") as progress:
         moments = list(islice(moments_in(store), None if arguments.all else 1))
-        _refuse_none(moments, store.place.url)
+        if not moments:
+            raise no_moment(store.place.url)
         found = verify(store, moments, progress.advance)
     if console.as_json:
         console.json(document(moments, found))
@@ -85,8 +86,3 @@ def _show(moments: list[Moment], found: VerifiedBackup, console: Console) -> Non
     )
     count = f"{len(moments)} moments" if len(moments) > 1 else f"moment {moments[0].number}"
     console.print(f"{count}, {counted(found.objects, 'object')}, {counted(found.size_bytes, 'byte')}: {end}")
-
-
-def _refuse_none(moments: list[Moment], url: str) -> None:
-    if not moments:
-        raise NotFoundError(f"{url} has no backup")

@@ -4,12 +4,16 @@ import pytest
 
 from horolog.broker.backup import restoring
 from horolog.broker.log.files import checkpoints, log_starts, meta_properties
+from horolog.broker.log.partition import Resources, append_marker
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_partition
 from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
 from horolog.broker.transfer.whole_folder import FILE_NAME, FolderTaken
+from horolog.protocol.records.control import Marker
 from horolog.stores.faults import StoreError
 from tests.support.backed_up import BackedUp, recovery_points
 from tests.support.imported import EVENTS, TABLE
-from tests.support.log_model import new_storage
+from tests.support.log_model import NEW, NOW_MS, new_storage
+from tests.support.transactional import aborted_in, batch
 
 
 @pytest.fixture
@@ -37,6 +41,23 @@ def test_every_moment_is_the_folder_as_it_was(made):
         meta = meta_properties.load(storage, "/data")
         assert (meta.cluster_id, meta.node_id) == ("c" * 22, 1)
         assert storage.exists(f"/data/{checkpoints.CLEAN_SHUTDOWN}")
+
+
+def test_aborted_transactions_are_found_in_the_batches_without_a_warning(made, caplog):
+    """A backup has no index files, so none that is missing was lost."""
+    partition = made.source.partitions["events", 0]
+    begin = partition.log_end_offset
+    for sequence, is_committed in enumerate((False, True, False)):
+        partition.append(batch([b"v"], 7, 0, sequence), NOW_MS, produce_version=NEW)
+        append_marker(partition, 7, 0, Marker(is_committed, 0), NOW_MS)
+    partition.flush()
+    expected = aborted_in(partition, begin, begin + 6)
+    restored, storage = made.restored(made.round().moment)
+    assert (restored.findings, caplog.text) == ([], "")
+    known = Circumstances(was_clean=True, log_start_offset=0, now_ms=NOW_MS, recovery_point=begin + 6)
+    place = PartitionFolder("events", 0, "/data/events-0")
+    again = open_partition(place, partition.config, Resources(storage), known)
+    assert (len(expected), aborted_in(again, begin, begin + 6)) == (2, expected)
 
 
 def test_topics_that_were_chosen_and_internal_ones(made):

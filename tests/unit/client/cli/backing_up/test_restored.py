@@ -41,6 +41,11 @@ def test_the_moment_of_a_time(restore):
     assert (said.code, "no moment from that time or before" in said.err) == (ExitCode.NOT_FOUND, True)
 
 
+def test_a_place_without_a_backup(tmp_path, capsys):
+    said = run_typed(capsys, "restore", "--from", tmp_path / "other", "--check")
+    assert (said.code, f"file://{tmp_path}/other has no backup" in said.err) == (ExitCode.NOT_FOUND, True)
+
+
 def test_a_topic_that_is_unknown(restore):
     said = restore("--check", "--topics", "orders,other")
     assert (said.code, "no topic other" in said.err) == (ExitCode.NOT_FOUND, True)
