@@ -45,6 +45,7 @@ class Connection:
     peer_host: str = "127.0.0.1"
     login: None = None
     answers: int = 0
+    closing: bool = False
 
     def answered(self) -> None:
         self.answers += 1

@@ -96,6 +96,11 @@ class ClientConnection(Protocol):
     @property
     def unanswered(self) -> Line: ...
     @property
+    def closing(self) -> bool:
+        """Whether the connection has ended, from either side, or ends once the output is sent."""
+        ...
+
+    @property
     def on_lost(self) -> Callable[[], None] | None:
         """Called once the connection has ended."""
         ...

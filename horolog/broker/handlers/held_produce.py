@@ -77,7 +77,7 @@ class HeldProduce:
             return handle(broker, request, context)
         if self._held_bytes + context.size_bytes > self._most_bytes:
             self._pass_on(connection, all_of_them=True)
-            return handle(broker, request, context)
+            return None if connection.closing else handle(broker, request, context)
         self.has_held = True
         self._held_bytes += context.size_bytes
         held = _Held(handle, broker, request, context)
@@ -89,15 +89,17 @@ class HeldProduce:
         """Handle the requests of a connection up to the first that waits on. More may come meanwhile, behind them."""
         queue = self._held.get(connection, deque())
         while queue and (all_of_them or not self._waits(queue[0].broker.cluster, queue[0].request[3])):
+            if connection.closing:  # over one with acks=0 that was refused, perhaps some time ago
+                self._forget(connection)
+                return
             handle, broker, request, context = queue.popleft()
             self._held_bytes -= context.size_bytes
             context.on_abandoned = None
             try:
                 response = handle(broker, request, context)
             except Exception as error:  # noqa: BLE001 - it is logged, and ends this connection alone
-                self._forget(connection)
                 close_over(connection, error)
-                return
+                continue
             if response is not None:
                 context.reply(response)
         if not queue:

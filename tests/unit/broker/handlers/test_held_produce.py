@@ -21,7 +21,7 @@ class Peer(Connection):
     closed = None
 
     def close(self, reason):
-        self.closed = reason
+        self.closed, self.closing = reason, True
 
 
 class Broker:
@@ -44,6 +44,8 @@ class Broker:
             raise ProtocolError("null records")
         if label == "fails":
             raise ZeroDivisionError
+        if label == "refused without answer":
+            context.connection.close("acks=0")
         return b"refused" if label == "refused" else None
 
     def send(self, label, *indexes, peer, name="t", topic_id=bytes(16)):
@@ -144,7 +146,7 @@ def test_a_request_that_fails_ends_its_connection_and_holds_up_no_other(caplog):
     assert "a request of 127.0.0.1 failed inside the broker; its connection is closed" in caplog.text
 
 
-@pytest.mark.parametrize("label", ["broken", "fails"])
+@pytest.mark.parametrize("label", ["broken", "fails", "refused without answer"])
 def test_nothing_behind_a_request_that_has_ended_its_connection_is_handled(label):
     """It would be appended without the records before it; a connection that is not held back does not serve it either."""
     broker, peer = Broker(), Peer()
@@ -153,6 +155,17 @@ def test_nothing_behind_a_request_that_has_ended_its_connection_is_handled(label
     broker.end()
     second.abandon()
     assert broker.handled == [label]
+    assert repr(broker.held) == NOTHING_HELD
+
+
+def test_nothing_is_handled_on_a_connection_that_has_ended_since():
+    """A request before the held ones was refused when the store had answered, and had asked for no answer."""
+    broker, peer = Broker(), Peer()
+    held = broker.send("a", 1, peer=peer)
+    peer.close("acks=0")
+    broker.end()
+    held.abandon()
+    assert broker.handled == []
     assert repr(broker.held) == NOTHING_HELD
 
 
@@ -189,6 +202,14 @@ def test_a_request_for_which_there_is_no_room_is_handled_behind_those_of_its_con
     assert broker.handled == ["a", "b", "d", "g"]
     broker.end()
     assert broker.handled == ["a", "b", "d", "g", "c", "e", "f"]
+    assert repr(broker.held) == NOTHING_HELD
+
+
+def test_no_request_is_handled_for_which_there_is_no_room_if_one_before_it_ends_the_connection():
+    broker, peer = Broker(most_bytes=150), Peer()
+    broker.send("refused without answer", 1, peer=peer)
+    assert broker.send("b", 0, peer=peer).parts is None
+    assert broker.handled == ["refused without answer"]
     assert repr(broker.held) == NOTHING_HELD
 
 
