@@ -13,7 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base.acl_types import EVERYBODY, Operation, PatternType, Permission, ResourceType
-from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import (

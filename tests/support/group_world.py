@@ -9,7 +9,7 @@ from horolog.base.clock import ManualClock
 from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.membership import SoleMember
-from horolog.broker.commit.committer import Commit
+from horolog.broker.commit.committer import Commit, InternalCommit
 from horolog.broker.config.settings import load
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups.classic_events import Client
@@ -28,9 +28,15 @@ class TickCommitter:
 
     def __init__(self) -> None:
         self.queued: list[Commit] = []
+        self.has_room = True
+        self.holds = False
 
     def submit(self, commit: Commit) -> None:
         self.queued.append(commit)
+
+    def submit_own(self, partitions: Any, done: Any, *, durable: bool, records: int = 1) -> None:
+        assert records
+        self.submit(InternalCommit(partitions, done, durable=durable))
 
     def tick(self) -> None:
         queued, self.queued = self.queued, []
@@ -87,8 +93,8 @@ class GroupWorld:
         self.cluster.create_topic(name, partitions)
 
     def tick(self) -> None:
-        """End this tick of the loop, and the ticks that follow from it."""
-        while self.committer.queued:
+        """End this tick of the loop, and the ticks that follow from it; not while the disk does not answer."""
+        while self.committer.queued and not self.committer.holds:
             self.committer.tick()
 
     def advance(self, ms: int) -> None:

@@ -5,6 +5,7 @@ __all__ = [
     "backup_figures",
     "expiry_clock",
     "java_hash",
+    "late_answers",
     "malloc",
     "metrics",
     "one_port",

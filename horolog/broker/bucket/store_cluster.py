@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from horolog.broker.base.late_answers import InTime
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.leading import Leading, waits_for_lease
 from horolog.broker.bucket.passing import Passing
@@ -13,7 +14,6 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
 from horolog.broker.cluster.cluster_state import Step
-from horolog.broker.cluster.late_answers import InTime
 from horolog.broker.cluster.served_topics import StartMoved
 from horolog.broker.commit.safety import NotSafe
 from horolog.broker.log.partition import Partition

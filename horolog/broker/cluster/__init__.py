@@ -13,7 +13,6 @@ __all__ = [
     "hand_over",
     "journal",
     "journal_contents",
-    "late_answers",
     "left_folders",
     "legible_record",
     "link",

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from horolog.broker.base.late_answers import MOST_WAITING
 from horolog.broker.cluster.changes import (
     BEHIND,
     TOO_MANY,
@@ -21,9 +22,6 @@ from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step
 from horolog.broker.cluster.journal import AppendOutcome, Journal
 
 log = logging.getLogger(__name__)
-
-MOST_WAITING = 10_000
-"""Changes that have not begun. Clients choose how many they ask for, and the journal may not answer for a while."""
 
 Announce = Callable[[int, Callable[[], None]], None]
 """Notifies the other brokers that the journal is written up to an entry; calls back when all of them have applied it, or after a while."""

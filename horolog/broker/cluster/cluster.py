@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from horolog.broker.base.late_answers import InTime
 from horolog.broker.base.own_thread import Later
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.changes import TIMED_OUT, TOO_MANY, Failures, Outcome
@@ -32,7 +33,6 @@ from horolog.broker.cluster.cluster_state import (
     TopicsFound,
     TopicsWithdrawn,
 )
-from horolog.broker.cluster.late_answers import InTime
 from horolog.broker.cluster.membership import Membership
 from horolog.broker.cluster.new_topics import (
     UNSET,
@@ -84,6 +84,8 @@ class Cluster(ServedTopics):
         self.nodes = membership.members.nodes
         """The brokers of the cluster."""
         self._membership = membership
+        self.later = membership.later
+        """The timer of callers, who do not wait for ever."""
         self.wants_upkeep = membership.is_shared
         """Whether the upkeep looks for changes of others, and after the record."""
         self._file = file

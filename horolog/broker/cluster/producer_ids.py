@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from horolog.broker.base.late_answers import MOST_WAITING, InTime
 from horolog.broker.base.own_thread import Later
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.changes import Outcome
 from horolog.broker.cluster.cluster_state import PRODUCER_ID_BLOCK_SIZE, ClusterState, Entry, ProducerIdsReserved
-from horolog.broker.cluster.late_answers import InTime
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 
-MOST_WAITING = 10_000
 NOT_YET = ClusterError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "producer ids are still being reserved")
 
 

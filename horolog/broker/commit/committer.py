@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
+from horolog.broker.base.late_answers import MOST_RECORDS
 from horolog.broker.base.metrics import Described, Kind, Metrics
 from horolog.broker.commit.safety import Failures, NotSafe, Safety
 from horolog.broker.log.partition import Partition
@@ -100,6 +101,8 @@ class Committer:
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
         self._queued: list[Commit] = []
+        self._own_records = 0
+        """Of batches of the broker's own that are not finished."""
         self._end_of_tick = self._hold_queued if self.holds_all else self._write_queued
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
@@ -120,6 +123,23 @@ class Committer:
         if not self._queued:
             self._loop.call_soon(self._end_of_tick)
         self._queued.append(commit)
+
+    def submit_own(
+        self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool, records: int = 1
+    ) -> None:
+        """Have batches of the broker's own written, which hold so many records; `done` gets what failed."""
+        self._own_records += records
+
+        def finish(failures: Failures) -> None:
+            self._own_records -= records
+            done(failures)
+
+        self.submit(InternalCommit(partitions, finish, durable=durable))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether clients may have the broker write more batches of its own: the store may not answer for a while."""
+        return self._own_records < MOST_RECORDS
 
     def _hold_queued(self) -> None:
         for commit in self._queued:

@@ -22,7 +22,7 @@ from horolog.base.clock import Clock
 from horolog.broker.base.metrics import Counter
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
@@ -110,7 +110,7 @@ class AuditTopic:
         except StorageFault as fault:
             self._tell(str(fault))
             return False
-        return True
+        return self._committer.has_room
 
     def _append(self, partition: Partition, entries: list[Entry]) -> None:
         now_ms = self._clock.wall_ms()
@@ -122,7 +122,7 @@ class AuditTopic:
             self._lose(len(entries), str(error))
         else:
             written = partial(self._written, len(entries))
-            self._committer.submit(InternalCommit((partition,), written, durable=False))
+            self._committer.submit_own((partition,), written, durable=False, records=len(entries))
         for _ in entries:
             self._waiting.popleft()
 

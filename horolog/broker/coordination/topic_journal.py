@@ -13,7 +13,7 @@ from horolog.base.clock import Clock
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.cluster.cluster import Cluster, Created
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
@@ -119,9 +119,16 @@ class TopicJournal:
         overrides = overrides_of(self._topic, settings)
         return NewTopic(self._topic, partition_count_of(self._topic, settings), overrides=overrides or {})
 
-    def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
+    def submit(
+        self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool, records: int = 1
+    ) -> None:
         """Call `done` with what failed once all that was appended to these partitions is written, and synced if `durable`."""
-        self._committer.submit(InternalCommit(partitions, done, durable=durable))
+        self._committer.submit_own(partitions, done, durable=durable, records=records)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether clients may have more written."""
+        return self._committer.has_room
 
     @staticmethod
     def read_batches(partition: Partition) -> Iterator[list[StoredBatch]]:

@@ -189,6 +189,7 @@ def _join_static(step: ClassicStep, event: JoinGroup) -> None:
     if holder is None:
         _add(step, event, member_id)
         return
+    late = join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
     _refuse_waiting(step, holder, ErrorCode.FENCED_INSTANCE_ID)
     old_id, old_leader_id = holder.id, group.leader_id or ""
     group.rename(holder, member_id)
@@ -198,10 +199,12 @@ def _join_static(step: ClassicStep, event: JoinGroup) -> None:
         record = record_of(group)
         then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer, record)
         step.write([group.entry(record)], then)
+        step.answer_if_late(event.answer, late)
     elif (stored := stored_with(group, event.instance_id, member_id)) is not None:
         # Not before it is written: a coordinator that reads the group would fence a client with an id that it does not know.
         _start_session(step, holder)
         step.write([group.entry(stored)], partial(PlaceStored, holder, old_id, member_id, event.answer, stored))
+        step.answer_if_late(event.answer, late)
     else:
         group.wait_to_join(holder, event.answer)
         _rebalance_or_complete(step)
@@ -420,6 +423,7 @@ def _sync(step: ClassicStep, event: SyncGroup) -> None:
         assignments = {member_id: event.assignments.get(member_id, b"") for member_id in group.members}
         record = record_of(group, assignments)
         step.write([group.entry(record)], partial(AssignmentsStored, group.generation, assignments, record))
+        step.answer_if_late(event.answer, SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
 
 def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:

@@ -8,6 +8,7 @@ A decision has these parts, and the runner acts on them in this order:
     answers    given at once
     entries    records that are written to the journal, as one batch
     promises   answers given once the entries are written or have failed
+    late       answers given if that takes longer than clients wait; what comes after them is dropped
     then       the event that happens to the group once the entries are written or have failed
 
 `result` is the return value of the call, for requests that never wait.
@@ -82,7 +83,7 @@ class Note(NamedTuple):
 class Decision(Generic[G]):
     """See the module's docstring."""
 
-    __slots__ = ("answers", "entries", "group", "notes", "promises", "result", "successor", "then", "timers")
+    __slots__ = ("answers", "entries", "group", "late", "notes", "promises", "result", "successor", "then", "timers")
 
     def __init__(self, group: G) -> None:
         self.group = group
@@ -91,6 +92,7 @@ class Decision(Generic[G]):
         self.answers: list[GroupAnswer[Any]] = []
         self.entries: list[Entry] = []
         self.promises: list[Promise[Any]] = []
+        self.late: list[GroupAnswer[Any]] = []
         self.then: Callable[[ErrorCode], object] | None = None
         self.result: Any = None
         self.notes: list[Note] = []
@@ -113,6 +115,9 @@ class Decision(Generic[G]):
 
     def promise(self, to: Callable[[R], None], response: R, refusal: R) -> None:
         self.promises.append(Promise(to, response, refusal))
+
+    def answer_if_late(self, to: Callable[[R], None], refusal: R) -> None:
+        self.late.append(GroupAnswer(to, refusal))
 
     def write(self, entries: Iterable[Entry], then: Callable[[ErrorCode], object] | None = None) -> None:
         """`then` makes an event from the outcome of the write."""

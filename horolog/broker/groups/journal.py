@@ -92,9 +92,11 @@ class GroupJournal(TopicJournal):
             log.warning("%s of a group could not be written: %s", counted(len(entries), "record"), refused.message)
             done(refused.code, -1)
         else:
-            self._submit_append(shard, partition, base_offset, done, durable=durable)
+            self._submit_append(shard, partition, base_offset, done, durable=durable, records=len(entries))
 
-    def _submit_append(self, shard: int, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
+    def _submit_append(
+        self, shard: int, partition: Partition, base_offset: int, done: Done, *, durable: bool, records: int
+    ) -> None:
         self._writing[shard] += 1
 
         def written(failures: Failures) -> None:
@@ -106,7 +108,7 @@ class GroupJournal(TopicJournal):
             else:
                 done(ErrorCode.NONE, base_offset)
 
-        self.submit((partition,), written, durable=durable)
+        self.submit((partition,), written, durable=durable, records=records)
 
     def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
         """Call `action` once the pending records of these partitions are written or have failed; at once if there are none."""

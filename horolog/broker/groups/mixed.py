@@ -61,7 +61,9 @@ def join(step: ConsumerStep, event: JoinGroup) -> None:
         protocol_name=event.protocols[0][0],
         member_id=member.id,
     )
-    step.promise(event.answer, response, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
+    refusal = join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id)
+    step.promise(event.answer, response, refusal)
+    step.answer_if_late(event.answer, refusal)
 
 
 def _subscription(group: ConsumerGroup, event: JoinGroup) -> ConsumerProtocolSubscription | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from horolog.broker.coordination.timers import Timers
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
+from horolog.broker.coordination.timers import Timer, Timers
 from horolog.broker.groups import classic, kip848
 from horolog.broker.groups.classic_events import Downgraded
 from horolog.broker.groups.classic_group import ClassicGroup
-from horolog.broker.groups.decision import Decision, GroupTimer, unbound
+from horolog.broker.groups.decision import Decision, GroupAnswer, GroupTimer, unbound
 from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.registry import Group, Registry
@@ -81,10 +82,13 @@ class Runner:
         if decision.successor is not None:
             self._registry.groups[group.id] = decision.successor
             self.run(decision.successor, Downgraded())
-        for to, response in decision.answers:
-            to(response)
+        _give(decision.answers)
         if decision.entries:
-            self._journal.append(group.shard, decision.entries, partial(self._written, decision), is_state=True)
+            clients_wait = Timer(partial(_give, decision.late))
+            if decision.late:
+                self._timers.start(clients_wait, round(ANSWERED_WITHIN_S * 1000))
+            written = partial(self._written, decision, clients_wait)
+            self._journal.append(group.shard, decision.entries, written, is_state=True)
         else:
             assert not decision.promises, f"{decision!r} waits for a write that does not come"
             assert decision.then is None, f"{decision!r} waits for a write that does not come"
@@ -97,8 +101,9 @@ class Runner:
     def _due(self, group: Group, timer: GroupTimer) -> None:
         self.run(group, timer.event)
 
-    def _written(self, decision: Decision[Any], code: ErrorCode, _: int) -> None:
+    def _written(self, decision: Decision[Any], clients_wait: Timer, code: ErrorCode, _: int) -> None:
         group = decision.group
+        self._timers.stop(clients_wait)
         if code and not isinstance(group, ClassicGroup):
             log.error("group %s could not be written (%s); reading it again from the log", group.id, code.name)
             self._lost(group.shard)
@@ -106,3 +111,8 @@ class Runner:
             to(refusal if code else response)
         if decision.then is not None:
             self.run(group, decision.then(code))
+
+
+def _give(answers: Iterable[GroupAnswer[Any]]) -> None:
+    for to, response in answers:
+        to(response)

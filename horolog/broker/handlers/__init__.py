@@ -18,6 +18,7 @@ __all__ = [
     "HANDLERS",
     "Handler",
     "HandlerFunction",
+    "answered_in_time",
     "api_versions",
     "authorization",
     "broker_heartbeat",

@@ -218,9 +218,10 @@ class RequestContext:
         return self.connection.carrier.sends_files and self.connection.unanswered.leaves_now(self)
 
     def reply(self, response: object) -> None:
-        """Answer a request whose handler returned None."""
-        self.set_response(response)
-        self.connection.answered()
+        """Answer a request whose handler returned None; if it had its answer already, as it took too long, there is no other."""
+        if self.parts is None:
+            self.set_response(response)
+            self.connection.answered()
 
     def amend(self, change: Callable[[Any], Any]) -> None:
         """Have the response changed before it is encoded, now or later; `change` returns it. The last change is made first."""

@@ -47,6 +47,7 @@ from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
 from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
 from horolog.broker.handlers import HANDLERS, broker_heartbeat, held_produce, unregister_broker
+from horolog.broker.handlers.answered_in_time import answered_in_time
 from horolog.broker.handlers.held_fetch import holding
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from horolog.broker.cluster.cluster_state import Lead
     from horolog.broker.cluster.membership import Membership
     from horolog.broker.config.settings import Settings
+    from horolog.broker.handlers import HandlerFunction
     from horolog.broker.log.manager import LogManager
     from horolog.broker.log.partition import Partition
     from horolog.broker.observability.http import MetricsServer
@@ -284,7 +286,12 @@ class OverStore:
         most_bytes = broker.limits.memory.requests.limit_bytes * held_produce.SHARE_OF_MEMORY
         self._held = held_produce.HeldProduce(passing.places, most_bytes)
         passing.changed = self._held.look
-        gate = self._held.gate(holding(self._cluster.is_opening, broker.dispatcher.gate))
+        allowed = broker.dispatcher.gate
+
+        def timed(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+            return allowed(key, answered_in_time(key, handle))
+
+        gate = self._held.gate(holding(self._cluster.is_opening, timed))
         broker.dispatcher.go_by(leased(self._lease, gate))
 
     def _selector(self, broker: app.Broker) -> RackAwareSelector:

@@ -66,6 +66,8 @@ class StateJournal(TopicJournal):
 
         Else it is called once the record is written, and synced if `durable`, or has failed.
         """
+        if not self.has_room:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         partition = self._writable(shard)
         if isinstance(partition, ErrorCode):
             return partition

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from horolog.broker.base.late_answers import InTime
 from horolog.broker.base.topic_names import SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import NO_NODE
@@ -82,10 +83,11 @@ class SharePersister:
         topics = [InitializeStateTopic(topic_id=key.topic_id, partitions=[asked])]
         self._ask(
             key,
-            lambda: self._keeper.initialize(key, state_epoch, start_offset, done),
+            lambda told: self._keeper.initialize(key, state_epoch, start_offset, told),
             InitializeShareGroupStateRequest(group_id=key.group, topics=topics),
             WITHOUT_COUNT,
-            lambda answer: done(_code_of(answer)),
+            _code_of,
+            done,
         )
 
     def read(
@@ -94,10 +96,11 @@ class SharePersister:
         key = SharePartitionKey(*place)
         self._ask(
             key,
-            lambda: self._keeper.read(key, leader_epoch, done),
+            lambda told: self._keeper.read(key, leader_epoch, told),
             ReadShareGroupStateRequest(group_id=key.group, topics=_to_read(key, leader_epoch)),
             WITHOUT_COUNT,
-            lambda answer: done(_read_in(answer)),
+            _read_in,
+            done,
         )
 
     def write(self, place: tuple[str, bytes, int], written: Written, done: Callable[[ErrorCode], None]) -> None:
@@ -105,10 +108,11 @@ class SharePersister:
         key = SharePartitionKey(*place)
         self._ask(
             key,
-            lambda: self._keeper.write(key, written, done),
+            lambda told: self._keeper.write(key, written, told),
             partial(_writing, key, written),
             WITH_COUNT,
-            lambda answer: done(_code_of(answer)),
+            _code_of,
+            done,
         )
 
     def delete(self, place: tuple[str, bytes, int], done: Callable[[ErrorCode], None]) -> None:
@@ -116,41 +120,44 @@ class SharePersister:
         topics = [DeleteStateTopic(topic_id=key.topic_id, partitions=[StatePartition(partition=key.partition)])]
         self._ask(
             key,
-            lambda: self._keeper.delete(key, done),
+            lambda told: self._keeper.delete(key, told),
             DeleteShareGroupStateRequest(group_id=key.group, topics=topics),
             WITHOUT_COUNT,
-            lambda answer: done(_code_of(answer)),
+            _code_of,
+            done,
         )
 
     def read_summary(self, place: tuple[str, bytes, int], done: Callable[[StateSummary | ErrorCode], None]) -> None:
         key = SharePartitionKey(*place)
         self._ask(
             key,
-            lambda: self._keeper.read_summary(key, done),
+            lambda told: self._keeper.read_summary(key, told),
             ReadShareGroupStateSummaryRequest(group_id=key.group, topics=_to_read(key, NO_EPOCH)),
             WITH_COUNT,
-            lambda answer: done(_summary_in(answer)),
+            _summary_in,
+            done,
         )
 
     def _ask(
         self,
         key: SharePartitionKey,
-        keep: Callable[[], None],
+        keep: Callable[[Callable[[Answer | ErrorCode], None]], None],
         request: Message | Callable[[], Message],
         version: int,
-        told: Callable[[Message | None], None],
+        read: Callable[[Message | None], Answer | ErrorCode],
+        done: Callable[[Answer | ErrorCode], None],
     ) -> None:
-        """Have a state kept here, or ask the other broker; where no broker keeps it, the keeper says why not."""
+        """Have a state kept here, or ask the other broker; where no broker keeps it, the keeper says why not. Neither waits for ever."""
 
         def made(refusal: ClusterError | None) -> None:
             node = self.node_of(key)
             if refusal is not None:
-                told(None)
+                done(read(None))
             elif node in {self._placement.me, NO_NODE}:
-                keep()
+                keep(InTime(done, read(None), self._cluster.later))
             else:
                 asked = request if isinstance(request, Message) else request()
-                self._peers.ask(node, asked, version, told, ANSWER_MS)
+                self._peers.ask(node, asked, version, lambda answer: done(read(answer)), ANSWER_MS)
 
         self._journal.when_made(made)
 

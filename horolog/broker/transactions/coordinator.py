@@ -23,6 +23,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
+from horolog.broker.base.late_answers import InTime
 from horolog.broker.base.topic_names import TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.committer import Committer
@@ -249,7 +250,8 @@ class TransactionCoordinator:
             done(code)
             return
         try:
-            self._journal.when_safe(transactional_id, done)
+            late = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            self._journal.when_safe(transactional_id, InTime(done, late, self._cluster.later))
         except NotWritten as fault:
             done(fault.code)
 

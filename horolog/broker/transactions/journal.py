@@ -111,7 +111,9 @@ class TransactionJournal(TopicJournal):
         self.submit((partition,), lambda failures: done(not failures), durable=durable)
 
     def when_safe(self, transactional_id: str, done: Callable[[ErrorCode], None]) -> None:
-        """Call `done` once every record of an id is on the disk; raises NotWritten if that cannot be tried."""
+        """Call `done` once every record of an id is on the disk; raises NotWritten if that cannot be tried, or too many wait for it."""
+        if not self.has_room:
+            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, "too much waits for the disk or the store")
         durable = self._cluster.settings.horolog_acks_all_sync
 
         def synced(failures: Failures) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from horolog.base.clock import Clock
 from horolog.broker.base.topic_names import GROUP_OFFSETS
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.log.partition import Partition, append_marker
@@ -132,7 +132,7 @@ class Marking:
 
     def _submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None]) -> None:
         durable = self._cluster.settings.horolog_acks_all_sync
-        self._committer.submit(InternalCommit(partitions, done, durable=durable))
+        self._committer.submit_own(partitions, done, durable=durable, records=len(partitions))
 
     def _tell(self, marked: Iterable[Partition], failures: Failures, producer_id: int, *, committed: bool) -> None:
         if any(one.topic == GROUP_OFFSETS and one not in failures for one in marked):

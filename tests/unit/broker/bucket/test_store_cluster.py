@@ -1,8 +1,8 @@
 """The cluster of each broker over one store: the same topics everywhere, and each partition served by the broker that leads it."""
 
 from horolog.broker.base.answers import run
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.cluster_state import NO_NODE, Lead
-from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers.lookup import Leadership, leadership

@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster import producer_ids
 from horolog.broker.cluster.cluster_state import PRODUCER_ID_BLOCK_SIZE, ClusterState
-from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.producer_ids import NOT_YET, ProducerIds
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode

@@ -10,6 +10,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.metrics import Metrics
+from horolog.broker.commit import committer as committer_module
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures, LocalSafety, NotSafe
 from horolog.broker.log.partition import Partition
@@ -177,6 +178,24 @@ async def test_a_safety_that_holds_all_commits_gets_each_tick_at_once() -> None:
     safety.calls[1]({})
     await asyncio.wait_for(c.drain(), 60)
     assert second.failures == {}
+
+
+async def test_of_the_brokers_own_records_only_so_many_have_room(monkeypatch) -> None:
+    """Those of one batch count each; what has ended counts no more, however it ended."""
+    monkeypatch.setattr(committer_module, "MOST_RECORDS", 5)
+    loop, safety = asyncio.get_running_loop(), HoldingSafety()
+    c = Committer(loop, safety, lambda _: None, Metrics(), ManualClock().monotonic)
+    partition, told = FakePartition(), []
+    c.submit_own((partition,), told.append, durable=False, records=4)
+    c.submit(FakeCommit([partition]))
+    assert c.has_room
+    c.submit_own((partition,), told.append, durable=False)
+    await asyncio.sleep(0)
+    assert (c.has_room, told) == (False, [])
+    for done in safety.calls:
+        done({partition: StorageFault("fenced")})
+    assert c.has_room
+    assert [list(one) for one in told] == [[partition]] * 2
 
 
 async def test_a_client_that_waits_too_long_is_answered_without_its_records_being_safe() -> None:

@@ -163,6 +163,20 @@ def test_while_the_disk_fails_events_wait_or_are_counted(caplog: Any) -> None:
     assert caplog.text.count("the audit cannot be written") == 1
 
 
+def test_while_there_is_no_room_events_wait() -> None:
+    """The store does not answer, and appended records wait in memory, too."""
+    place = Place()
+    place.put(b"a")
+    place.turn()
+    place.world.committer.has_room = False
+    place.put(b"b")
+    place.turn()
+    assert (place.kept(), repr(place.topic)) == ([b"a"], "<AuditTopic audit: 1 events waiting>")
+    place.world.committer.has_room = True
+    place.a_second()
+    assert place.kept() == [b"a", b"b"]
+
+
 def test_what_the_topic_refuses_is_counted_and_told_once(caplog: Any) -> None:
     place = Place()
     place.world.cluster.create_topic(NAME, 1, {"max.message.bytes": "100"})

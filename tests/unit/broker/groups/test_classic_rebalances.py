@@ -2,12 +2,15 @@
 
 import pytest
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.groups.classic_group import COMES_FROM, GroupState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.group_metadata import write_assignment
 from tests.support.at_once import at_once
 from tests.support.group_members import ClassicClient, stabilise, subscription
 from tests.support.group_world import GroupWorld
+
+ANSWERED_WITHIN_MS = round(ANSWERED_WITHIN_S * 1000)
 
 
 def group_of(world, group_id="g"):
@@ -304,6 +307,60 @@ def test_assignments_that_cannot_be_written_are_not_told(world):
     world.storage.heal()
     stabilise(a)
     assert a.synced.error_code == 0
+
+
+# -- a disk, or a store, that does not answer
+
+
+def test_a_leader_whose_assignments_are_not_written_in_time_asks_again(pair, world):
+    """It comes back to the same generation, and its assignments count for all members once they are written."""
+    a, b = pair
+    world.committer.holds = True
+    for one in pair:
+        one.send_join()
+    leader, follower = (a, b) if a.leads else (b, a)
+    follower.send_join()
+    given = {one.id: one.id.encode() for one in pair}
+    leader.send_sync(given)
+    follower.send_sync()
+    world.advance(ANSWERED_WITHIN_MS - 1)
+    assert (leader.synced, follower.synced) == (None, None)
+    world.advance(1)
+    assert (leader.synced.error_code, follower.synced) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+    generation = leader.generation
+    leader.send_join()
+    assert (leader.joined.error_code, leader.generation) == (0, generation)
+    leader.send_sync(given)
+    world.committer.holds = False
+    world.tick()
+    assert [one.synced.assignment for one in pair] == [one.id.encode() for one in pair]
+    world.advance(ANSWERED_WITHIN_MS)
+    assert [one.synced.error_code for one in pair] == [0, 0]
+
+
+@pytest.mark.parametrize("rebalances", [False, True])
+def test_a_static_member_whose_new_id_is_not_written_in_time_asks_again(world, rebalances):
+    fields = {"session_timeout_ms": 60_000, "rebalance_timeout_ms": 60_000}
+    a, b = static(world, "a", **fields), static(world, "b", **fields)
+    a.join()
+    b.send_join()
+    stabilise(a, b)
+    if rebalances:
+        ClassicClient(world, **fields).send_join()
+    world.committer.holds = True
+    b.id = ""
+    b.send_join()
+    world.advance(ANSWERED_WITHIN_MS - 1)
+    assert b.joined is None
+    world.advance(1)
+    assert b.joined.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    again = static(world, "b", **fields)
+    again.send_join()
+    world.committer.holds = False
+    a.send_join()
+    world.tick()
+    assert (again.joined.error_code, again.id) == (0, group_of(world).statics["b"])
+    assert again.generation == a.generation
 
 
 def test_only_the_ways_of_the_table_are_gone(world):

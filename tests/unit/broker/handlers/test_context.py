@@ -26,6 +26,14 @@ def test_an_answer_is_framed_counted_and_handed_to_the_connection(context):
     assert context.connection.answers == 1
 
 
+def test_an_answer_that_comes_after_another_one_is_dropped(context):
+    """The first says that it has taken too long."""
+    context.reply(b"late")
+    context.reply(b"body")
+    assert b"".join(context.parts)[8:] == b"late"
+    assert (context.route.meter.sizes, context.connection.answers) == ([12], 1)
+
+
 def test_a_response_is_changed_before_it_is_encoded_by_the_last_change_first(context):
     context.amend(lambda response: response + b"!")
     context.amend(bytes.upper)

@@ -19,6 +19,7 @@ from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Reader
+from horolog.broker.commit import committer
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
 from horolog.broker.handlers import quorum
@@ -28,11 +29,14 @@ from horolog.broker.prefix.verifying import verify
 from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse, use_of
 from horolog.broker.transfer.moment_store import MARKS_BEFORE_MS
+from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
+from horolog.protocol.messages.transactions import EndTxnRequest
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
 from tests.support.log_model import NEW, NOW_MS, encode
+from tests.support.request_contexts import request_context
 from tests.support.waiting import until
 
 SOON_S = 30
@@ -151,6 +155,16 @@ async def test_only_a_broker_that_has_left_waits_for_what_it_has_taken(tmp_path,
         assert over._log_side.writer is None
         broker.cluster.changes.drain = None  # not asked
         await broker.stop()
+
+
+async def test_coordinators_have_clients_wait_for_the_store_in_bounded_number(tmp_path, monkeypatch):
+    async with brokers(tmp_path, 1) as made:
+        _, broker = made.running[1]
+        end = broker.dispatcher.gate(ApiKey.END_TXN, lambda *_: "handled")
+        asked = broker, EndTxnRequest(transactional_id="x"), request_context(4)
+        await until(lambda: end(*asked) == "handled")
+        monkeypatch.setattr(committer, "MOST_RECORDS", 0)
+        await until(lambda: end(*asked).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 async def test_a_broker_whose_producers_have_waited_says_for_a_while_who_leads_now(tmp_path, monkeypatch):

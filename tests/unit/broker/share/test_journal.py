@@ -1,6 +1,7 @@
 """The topic of states: made when it is needed, read in order, and pruned."""
 
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit import committer
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
@@ -57,6 +58,15 @@ async def test_what_cannot_be_made_or_is_led_elsewhere_is_not_written(monkeypatc
         broker.broker.cluster.is_opening = lambda _: True
         assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         journal.prune(0, 5)
+
+
+async def test_without_room_nothing_is_written(monkeypatch):
+    async with share_broker() as broker:
+        journal = journal_of(broker)
+        monkeypatch.setattr(committer, "MOST_RECORDS", 0)
+        assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        monkeypatch.undo()
+        assert journal.append(0, KEY, SNAPSHOT, lambda _: None, durable=True) == 0
 
 
 async def test_what_cannot_be_read_now_is_read_later(monkeypatch):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.share.persister import SharePersister
@@ -46,10 +47,21 @@ class World:
         self.fault = None
         placement = SimpleNamespace(me=ME, lead=lambda *_: SimpleNamespace(node=self.leader))
         keeper = SimpleNamespace(**{name: self.keeping(name) for name in CALLS})
-        self.persister = SharePersister(SimpleNamespace(topics=self.topics), placement, self, self, keeper)
+        self.due, self.told = [], []
+        cluster = SimpleNamespace(topics=self.topics, later=self.call_later)
+        self.persister = SharePersister(cluster, placement, self, self, keeper)
+
+    def call_later(self, seconds, action):
+        assert seconds == ANSWERED_WITHIN_S
+        self.due.append(action)
+        return SimpleNamespace(cancel=self.due.clear)
 
     def keeping(self, name):
-        return lambda *arguments: self.kept.append((name, arguments[:-1]))
+        def keep(*arguments):
+            self.kept.append((name, arguments[:-1]))
+            self.told.append(arguments[-1])
+
+        return keep
 
     def ask(self, node, request, version, done, timeout_ms):
         assert version in type(request).VERSIONS
@@ -74,6 +86,18 @@ def test_the_keeper_of_this_broker_is_asked_where_no_other_leads(leader):
     world.topics.clear()
     assert world.persister.node_of(KEY) == NO_NODE
     assert "SharePersister" in repr(world.persister)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_keeper_of_this_broker_is_not_waited_for_without_end(name):
+    """What it writes waits for the store: as with another broker that does not answer, the caller tries again."""
+    world, outcomes = World(ME), []
+    getattr(world.persister, name)(tuple(KEY), *CALLS[name], outcomes.append)
+    world.due[0]()
+    world.told[0]("kept, too late")
+    getattr(world.persister, name)(tuple(KEY), *CALLS[name], outcomes.append)
+    world.told[1]("kept")
+    assert (outcomes, world.due) == ([NOT_NOW, "kept"], [])
 
 
 @pytest.mark.parametrize("name", CALLS)

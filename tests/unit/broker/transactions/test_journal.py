@@ -113,6 +113,13 @@ class TestOneTransaction:
         group_world.tick()
         assert told == [ErrorCode.NONE]
 
+    def test_without_room_no_client_waits_for_safety(self, group_world, journal):
+        journal.write(self.transaction())
+        group_world.committer.has_room = False
+        with pytest.raises(NotWritten) as raised:
+            journal.when_safe("x", print)
+        assert raised.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
     def test_what_could_not_be_made_safe_is_told(self, group_world, journal):
         told = []
         journal.commit(self.transaction(), lambda _: None)

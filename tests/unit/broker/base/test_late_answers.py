@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S, InTime
 from horolog.broker.base.own_thread import AtOnce
-from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S, InTime
 
 
 class Timers:

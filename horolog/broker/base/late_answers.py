@@ -1,4 +1,7 @@
-"""Answers callers whose change takes too long: the journal may not know for a while whether an entry is written."""
+"""How long, and how many, callers wait for a disk or a store on behalf of clients: it may not answer for a while.
+
+Whatever they wait for still takes effect later; a client that is answered too late or refused asks again.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,12 @@ Outcome = TypeVar("Outcome")
 
 ANSWERED_WITHIN_S = 20.0
 """Before a client gives up by itself, which by default it does after 30 seconds."""
+
+MOST_WAITING = 10_000
+"""Callers of one kind. Clients choose how many they ask for."""
+
+MOST_RECORDS = 100_000
+"""Records that coordinators have appended for clients. One request may have thousands."""
 
 
 class InTime(Generic[Outcome]):
