@@ -26,6 +26,9 @@ def within(where: str, error: EncodingError) -> EncodingError:
 
 
 def as_bytes(value: Any) -> bytes:
+    """The bytes that a text, or an object with hexadecimal digits or base64, stands for."""
+    if isinstance(value, bytes):  # of a writer itself, in a well-known type
+        return value
     if isinstance(value, str):
         return value.encode(errors="surrogatepass")
     try:

@@ -106,35 +106,22 @@ class ProtobufWriter:
                     raise no_fit(each, "a value of a map")
                 self._put(field, {"key": _key(_entry(field)[0], key), "value": each}, out, depth)
         elif not field.repeated:
-            data = bytearray()
-            self._put(field, value, data, depth)
-            if always or not field.fills or not self._is_default(field, data):
-                out += data
+            if always or not field.fills or any(_scalar(field, value)):  # all bytes of a default are zero
+                self._put(field, value, out, depth)
         elif not isinstance(value, list):
             raise no_fit(value, "a list")
         elif field.kind in _TEXTS:
             for each in value:
                 self._put(field, each, out, depth)
         elif value:
-            packed = bytearray()
-            for each in value:
-                _put_scalar(field, each, packed)
             _put_tag(field.number, _SIZED, out)
-            _put_varint(len(packed), out)
-            out += packed
-
-    @staticmethod
-    def _is_default(field: Field, written: bytearray) -> bool:
-        """Whether all bytes behind the tag are zero, which no value but the default has."""
-        tag = bytearray()
-        _put_tag(field.number, _VARINT, tag)
-        return not any(written[len(tag) :])
+            _put_sized(b"".join(_scalar(field, each) for each in value), out)
 
     def _put(self, field: Field, value: Any, out: bytearray, depth: int) -> None:
         """One value with its tag."""
         if field.message is None:
             _put_tag(field.number, _wire_of(field.kind), out)
-            _put_scalar(field, value, out)
+            out += _scalar(field, value)
             return
         data = self._written(field.message, value, depth + 1)
         if field.kind == "group":
@@ -143,8 +130,7 @@ class ProtobufWriter:
             _put_tag(field.number, _GROUP_END, out)
             return
         _put_tag(field.number, _SIZED, out)
-        _put_varint(len(data), out)
-        out += data
+        _put_sized(data, out)
 
     def _packed_message(self, value: Any, depth: int) -> dict[str, Any]:
         """An `Any`: the message of its `@type`, or its bytes if the schema does not have that type."""
@@ -159,7 +145,7 @@ class ProtobufWriter:
         inside = (
             rest["value"] if (message.name in _MEANINGS or message.name == _ANY) and rest.keys() == {"value"} else rest
         )
-        return {"type_url": value["@type"], "value": {"hex": self._written(message, inside, depth + 1).hex()}}
+        return {"type_url": value["@type"], "value": self._written(message, inside, depth + 1)}
 
 
 def path_of(types: Types, message: Message) -> list[int]:
@@ -222,8 +208,14 @@ def _put_varint(number: int, out: bytearray) -> None:
     out.append(number)
 
 
-def _put_scalar(field: Field, value: Any, out: bytearray) -> None:
-    kind = field.kind
+def _put_sized(data: bytes, out: bytearray) -> None:
+    _put_varint(len(data), out)
+    out += data
+
+
+def _scalar(field: Field, value: Any) -> bytes:
+    """The value without its tag."""
+    kind, out = field.kind, bytearray()
     if kind == "bool":
         if not isinstance(value, bool):
             raise no_fit(value, "a boolean")
@@ -231,9 +223,7 @@ def _put_scalar(field: Field, value: Any, out: bytearray) -> None:
     elif kind == "enum":
         _put_varint(_number_of(field.names, value), out)
     elif kind in ("string", "bytes"):
-        data = as_bytes(value) if kind == "bytes" else _text(value)
-        _put_varint(len(data), out)
-        out += data
+        _put_sized(as_bytes(value) if kind == "bytes" else _text(value), out)
     elif kind in _BITS:
         number = _whole(kind, value)
         if kind in _FIXED:
@@ -245,6 +235,7 @@ def _put_scalar(field: Field, value: Any, out: bytearray) -> None:
             out += _FIXED[kind].pack(_fraction(value))
         except (OverflowError, StructError) as error:
             raise no_fit(value, "a number of this size") from error
+    return bytes(out)
 
 
 def _text(value: Any) -> bytes:
@@ -343,7 +334,7 @@ def _decimal(value: Any) -> dict[str, Any]:
         raise no_fit(value, "a decimal number")
     whole = int("".join(map(str, digits))) * (-1 if sign else 1)
     data = whole.to_bytes((whole + (whole < 0)).bit_length() // 8 + 1, "big", signed=True)
-    return {"value": {"hex": data.hex()}, "precision": len(digits), "scale": -exponent}
+    return {"value": data, "precision": len(digits), "scale": -exponent}
 
 
 _ANY: Final = "google.protobuf.Any"
