@@ -11,6 +11,8 @@ _DENIED = frozenset({
     "AccessDenied", "AuthenticationFailed", "AuthorizationFailure", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
     "SignatureDoesNotMatch", "XAdminUserNotFound",
 })  # fmt: skip
+_WRONG_CLOCK = "RequestTimeTooSkewed"
+"""S3 accepts a signature for 15 minutes."""
 _PASSING = frozenset({"404", "408", "409", "412", "429"})
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z' -]*)?)")
@@ -63,7 +65,9 @@ def sentence(error: Exception, bucket: str, where: str) -> str:
     if code in _NO_BUCKET:
         return f"there is no bucket {bucket}"
     if any(service in text for service in _OWN_SERVICES):
-        return "no credentials were found, in options, environment or profile, nor at this machine's own service"
+        return "no credentials were found in options, the environment, a profile or the machine's instance metadata"
+    if code == _WRONG_CLOCK:
+        return f"access denied ({code}): this machine's clock and the store's differ by too much"
     if code in _DENIED or type(error).__name__ in {"PermissionDeniedError", "UnauthenticatedError"}:
         return f"access denied ({code or status or 'no reason is given'})"
     if "TimedOut" in text:

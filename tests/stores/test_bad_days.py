@@ -14,8 +14,8 @@ from tests.unit.broker.server.test_over_store import Brokers, running, until
 
 TIMEOUT_S = 0.2
 EVERYTHING = ("GET", "PUT", "DELETE", "POST")
-AWAY = "the store does not give a valid response; trying again: "
-BACK = "the store responds again"
+AWAY = "the store is unavailable; trying again: "
+BACK = "the store is available again"
 
 
 @pytest.fixture(autouse=True)

@@ -105,7 +105,7 @@ class StoreFigures(NamedTuple):
         if not self.is_member:
             yield "other brokers have fenced this one, which registers again"
         elif self.lease_left_s <= 0:
-            yield f"the store does not answer{': ' if self.fault else ''}{self.fault}"
+            yield f"the store is unavailable: {self.fault or 'it does not answer'}"
         if self.opening_count:
             yield f"the broker is still reading {counted(self.opening_count, 'partition')} that it leads from the store"
 

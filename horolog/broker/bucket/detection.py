@@ -87,6 +87,13 @@ class Detection:
         if one is not None:
             one.heard_s, one.has_answered, one.is_refused, one.silent_s = now, True, False, silent_s
 
+    def hears_of_store(self, now: float) -> bool:
+        """Whether another member has answered a short while ago that it hears from the store."""
+        return any(
+            one.has_answered and not one.silent_s and now - one.heard_s < self._timeout_s
+            for one in self._others.values()
+        )
+
     def refused(self, node: int) -> None:
         """The port of a member refuses connections. It counts once the member was heard: until then it may be starting."""
         one = self._others.get(node)

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 PING_EVERY_S = 0.5
+CUT_OFF_LEASES = 2
+"""After so many leases without the store, others that were without it as long say so."""
 APPLIED_WITHIN_S = 0.5
 """How long a change waits for the other brokers to apply it."""
 
@@ -68,6 +70,26 @@ class _Readings:
         if reading in self._waiting:
             self._waiting.remove(reading)
             reading.done(None)
+
+
+class _LeaseLog:
+    """Logs that the lease has ended, and that it holds again."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._refuses: bool | None = None
+        """None until the lease holds first."""
+
+    def look(self) -> None:
+        refuses = not self._lease.holds()
+        if self._refuses is None and refuses:
+            return
+        if refuses and not self._refuses:
+            unheard_s = self._lease.seconds - self._lease.left_s()
+            log.warning("clients are refused: this broker has not heard from the store for %.1f s", unheard_s)
+        elif self._refuses and not refuses:
+            log.warning("clients are served again: the store answers this broker")
+        self._refuses = refuses
 
 
 class Links(Protocol):
@@ -126,6 +148,7 @@ class MembersWatch:
         self._events: MembersEvents
         self._is_over = False
         self._members: frozenset[int] = frozenset()
+        self._lease_log = _LeaseLog(lease)
         self._read_s = self._pinged_s = self._followed_s = float("-inf")
         self._readings = _Readings()
         self._under_way: set[Entry | FenceOff] = set()
@@ -144,6 +167,15 @@ class MembersWatch:
     def silent_s(self) -> float:
         """For how long the store has not answered a reading of the journal."""
         return max(0.0, self.lease.now() - self._read_s - self._follow_every_s)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the store answers others, and has not answered this broker for so long that they have taken its partitions, or are about to.
+
+        Clients that wait for a broker until their request times out send the next request to the same one, without asking for the leader.
+        """
+        now = self.lease.now()
+        return self.silent_s >= CUT_OFF_LEASES * self.lease.seconds and self._detection.hears_of_store(now)
 
     @property
     def _follow_every_s(self) -> float:
@@ -210,6 +242,7 @@ class MembersWatch:
         """The journal is applied up to the present state. A broker that has left still names the others to its clients."""
         state = self.state
         if (members := frozenset(state.members)) != self._members:
+            _log_changes(self._members, members, self.me.node)
             self._members = members
             self._events.members_are(members)
         if self._is_over:
@@ -226,7 +259,7 @@ class MembersWatch:
         """
         wal = self.state.wal_of(node)
         if wal is None:
-            await self._read_anew()  # a broker that has just joined may be known to itself alone
+            await Answer[None](self._read_anew)  # a broker that has just joined may be known to itself alone
             wal = self.state.wal_of(node)
         if wal is None:
             return None if self.state.was_member(node) else not_registered(node)
@@ -237,11 +270,8 @@ class MembersWatch:
             return ClusterError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the WAL of broker {node} cannot be fenced")
         return None
 
-    async def _read_anew(self) -> None:
+    def _read_anew(self, done: Callable[[None], None]) -> None:
         """Read the journal as far as it goes by now, if the store answers in time."""
-        await Answer[None](self._begin_reading)
-
-    def _begin_reading(self, done: Callable[[None], None]) -> None:
         reading = _Reading(self.lease.now(), done)
         self._readings.add(reading)
         self._later(APPLIED_WITHIN_S, partial(self._readings.end, reading))
@@ -253,6 +283,7 @@ class MembersWatch:
         if self._is_over:
             return
         now = self.lease.now()
+        self._lease_log.look()
         every_s = READS_EVERY_S if self._detection.waits_for_answer else self._follow_every_s
         if now - self._followed_s >= min(every_s, self._follow_every_s):
             self._followed_s = now
@@ -303,7 +334,8 @@ class MembersWatch:
         try:
             end = await fence(self._store, wal, self.me.node, self._new_nonce(), is_wanted)
         except FenceGivenUp as reason:
-            log.warning("broker %s is not gone: %s", wal.node, reason)
+            if self.state.is_member(wal):  # else another broker has fenced it first
+                log.warning("broker %s is not gone: %s", wal.node, reason)
             return True
         except FormatError as error:
             log.error("the WAL %s cannot be fenced: %s", wal, error)
@@ -317,12 +349,21 @@ class MembersWatch:
             return None
         leads = heirs(state, state.led_by(wal.node), wal.node)
         log.warning(
-            "broker %s is fenced from number %s of its WAL on; moving %s",
+            "broker %s is fenced at number %s of its WAL; moving %s",
             wal.node,
             end,
             counted(len(leads), "partition"),
         )
         return WalEnded(wal, end, leads)
+
+
+def _log_changes(before: frozenset[int], members: frozenset[int], me: int) -> None:
+    """How the other members have changed, unless they were not known before."""
+    if before:
+        for node in sorted(members - before - {me}):
+            log.info("broker %s has joined", node)
+        for node in sorted(before - members - {me}):
+            log.info("broker %s is no longer a member", node)
 
 
 def _message_of(act: Suspected | SuspicionEnded) -> str:

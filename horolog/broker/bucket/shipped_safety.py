@@ -273,7 +273,7 @@ class ShippedSafety:
 
     def learn_fenced(self, fence: Fence | None) -> None:
         """The WAL has ended. The cluster takes the partitions out of service before their producers are answered."""
-        log.error("the WAL of this broker has ended: %s", "its name is in use elsewhere" if fence is None else fence)
+        log.error("%s", _ended_by(fence))
         self._forget_writer()
         if self._cluster is not None:
             self._cluster.fenced(fence)
@@ -308,6 +308,12 @@ class ShippedSafety:
     def _refuse_all(self, fault: StorageFault | None = None) -> None:
         for partition in list(self._waits):
             self.drop(partition, fault)
+
+
+def _ended_by(fence: Fence | None) -> str:
+    if fence is None:
+        return "another process writes under the name of this broker's WAL: this broker writes nothing more"
+    return f"broker {fence.by} has fenced this broker: its WAL {fence.wal} ends at number {fence.number}"
 
 
 def _not_safe(partition: ShippedPartition) -> NotSafe:

@@ -129,14 +129,14 @@ class StoreAccess:
         self.fault = ""
         if self._is_away and attempts > SAID_AFTER:
             self._is_away = False
-            log.warning("the store responds again")
+            log.warning("the store is available again")
 
     async def _again(self, attempts: int, fault: str) -> int:
         """Wait before the next attempt."""
         self.fault = fault
         if attempts == SAID_AFTER and not (self._is_away or self._is_closed):
             self._is_away = True
-            log.warning("the store does not give a valid response; trying again: %s", fault)
+            log.warning("the store is unavailable; trying again: %s", fault)
         if self._is_closed:
             await Answer(_never)
         await Answer(partial(self._pause, min(FIRST_PAUSE_S * 2**attempts, LONGEST_PAUSE_S)))

@@ -59,7 +59,7 @@ class TcpPeers:
         line = self._lines.get(node)
         if line is None:
             line = self._lines[node] = PeerLine(
-                f"node {node}", partial(self._connect, node), self._loop, partial(self._is_refused, node)
+                f"broker {node}", partial(self._connect, node), self._loop, partial(self._is_refused, node)
             )
         line.ask(request, version, done, timeout_ms)
 
@@ -70,7 +70,7 @@ class TcpPeers:
     async def _connect(self, node: int, make: Callable[[], asyncio.Protocol]) -> None:
         address = self._addresses(node)
         if address is None:
-            raise OSError(f"broker {node} is not a member")
+            raise OSError("it is not a member of the cluster")
         try:
             async with asyncio.timeout(CONNECTS_WITHIN_S):
                 await self._enter(make, *address)

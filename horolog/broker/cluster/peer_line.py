@@ -33,13 +33,13 @@ class PeerLine(asyncio.Protocol):
 
     def __init__(
         self,
-        where: str,
+        peer: str,
         connect: Connect,
         loop: asyncio.AbstractEventLoop,
         refused: Callable[[], None] = lambda: None,
     ) -> None:
-        """`refused` is called when nothing listens where the broker is to be."""
-        self._where = where
+        """`peer` names the broker in the log; `refused` is called when nothing listens where it is to be."""
+        self._peer = peer
         self._connect = connect
         self._refused = refused
         self._loop = loop
@@ -50,10 +50,11 @@ class PeerLine(asyncio.Protocol):
         self._rest: asyncio.TimerHandle | None = None
         self._pause_s = FIRST_PAUSE_S
         self._is_closed = False
+        self._said = ""  # why the newest connection could not be opened
 
     def __repr__(self) -> str:
         state = "open" if self._wire is not None else "at rest" if self._rest is not None else "not open"
-        return f"<PeerLine to {self._where}, {state}, {self._questions!r}>"
+        return f"<PeerLine to {self._peer}, {state}, {self._questions!r}>"
 
     def ask(self, request: Message, version: int, done: Done, timeout_ms: int) -> None:
         if self._is_closed or self._rest is not None or len(self._questions) >= MOST_WAITING:
@@ -77,12 +78,19 @@ class PeerLine(asyncio.Protocol):
         try:
             await self._connect(lambda: self)
         except OSError as error:
-            log.info("cannot send requests to the broker at %s: %s", self._where, error)
+            self._cannot_connect(error)
             self._lost()
             if isinstance(error, ConnectionRefusedError):
                 self._refused()
         finally:
             self._opening = None
+
+    def _cannot_connect(self, error: OSError) -> None:
+        """Log each reason once: the next attempts follow every second."""
+        reason = error.strerror or str(error) or "no response in time"
+        if reason != self._said:
+            log.info("cannot connect to %s: %s", self._peer, reason)
+        self._said = reason
 
     def close(self) -> None:
         self._is_closed = True
@@ -114,6 +122,7 @@ class PeerLine(asyncio.Protocol):
     # -- events of asyncio's transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._said = ""
         self._wire = wire = cast("asyncio.Transport", transport)  # uvloop's are no subclass of it
         if self._is_closed:
             wire.abort()
@@ -122,14 +131,14 @@ class PeerLine(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_closed:
-            log.info("lost the connection to the broker at %s%s", self._where, f": {error}" if error else "")
+            log.info("lost the connection to %s%s", self._peer, f": {error}" if error else "")
             self._lost(was_open=True)
 
     def data_received(self, data: bytes) -> None:
         try:
             self._questions.receive(data)
         except ProtocolError as error:
-            log.error("the broker at %s sent invalid data: %s", self._where, error)
+            log.error("%s sent invalid data: %s", self._peer, error)
             if self._wire is not None:
                 self._wire.abort()
         else:

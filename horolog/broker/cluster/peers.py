@@ -58,7 +58,9 @@ class SocketPeers:
         line = self._lines.get(node)
         if line is None:
             path = socket_path(self._sockets, node)
-            line = self._lines[node] = PeerLine(path, partial(_connect, self._loop, path), self._loop)
+            line = self._lines[node] = PeerLine(
+                f"the worker at {path}", partial(_connect, self._loop, path), self._loop
+            )
         line.ask(request, version, done, timeout_ms)
 
     def close(self) -> None:

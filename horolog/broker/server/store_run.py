@@ -267,7 +267,7 @@ class _Serving:
         try:
             await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
         except TimeoutError:
-            log.error("the store does not answer: others fence this broker")
+            log.error("the store did not answer before the stop: the other brokers fence this one")
 
 
 def at_free_ports(settings: Settings) -> BrokerPart:

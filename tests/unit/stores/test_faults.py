@@ -40,10 +40,14 @@ def test_only_what_is_certain_says_that_a_key_is_taken(error, is_taken):
         (OSError(by_http("404 Not Found", "NoSuchBucket")), "there is no bucket b"),
         (OSError(by_http("400 Bad Request", "ExpiredToken")), "access denied (ExpiredToken)"),
         (PermissionDeniedError(by_http("403 Forbidden")), "access denied (403 Forbidden)"),
+        (
+            PermissionDeniedError(by_http("403 Forbidden", "RequestTimeTooSkewed")),
+            "access denied (RequestTimeTooSkewed): this machine's clock and the store's differ by too much",
+        ),
         (PermissionDeniedError("no"), "access denied (no reason is given)"),
         (
             OSError("Error performing PUT http://169.254.169.254/latest - 403"),
-            "no credentials were found, in options, environment or profile, nor at this machine's own service",
+            "no credentials were found in options, the environment, a profile or the machine's instance metadata",
         ),
         (OSError("HTTP error: error sending request\n\nTimedOut"), "http://h does not answer in time"),
         (OSError("HTTP error: error sending request"), "http://h cannot be reached"),

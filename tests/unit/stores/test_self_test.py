@@ -44,7 +44,7 @@ def test_a_good_store_passes_and_nothing_is_left_in_it():
     findings, server = findings_of(Habit.GOOD)
     assert [one.fault for one in findings] == [""] * 6
     assert [one.tried for one in findings] == [
-        "list the place", CREATES, "list what was created", "read a part of an object", "compare the clocks", "remove what was created",
+        "list the prefix", CREATES, "list what was created", "read a part of an object", "compare the clocks", "remove what was created",
     ]  # fmt: skip
     assert server.objects == {}
     assert set(server.creates) == {"*"}
@@ -78,7 +78,7 @@ def test_several_winners_are_found(habit):
         (Habit.LISTS_LATE, "list what was created", "1 of 1 objects are not in a list"),
         (Habit.IGNORES_RANGES, "read a part of an object", "bytes 1 to 5 were requested, and 4 others were returned"),
         (Habit.WRONG_CLOCK, "compare the clocks", "s behind this machine's: set the one that is wrong"),
-        (Habit.RESETS, "list the place", "cannot be reached"),
+        (Habit.RESETS, "list the prefix", "cannot be reached"),
     ],
 )  # fmt: skip
 def test_each_bad_habit_is_found(habit, step, said):
@@ -90,12 +90,12 @@ def test_each_bad_habit_is_found(habit, step, said):
 @pytest.mark.parametrize(
     ("refuses", "step", "said"),
     [
-        ({"GET": (403, "AccessDenied")}, "list the place", "access denied (AccessDenied)"),
-        ({"GET": (404, "NoSuchBucket")}, "list the place", "there is no bucket lake"),
-        ({"GET": (404, "")}, "list the place", "the store answers 404 Not Found"),
-        ({"GET": (409, "OperationAborted")}, "list the place", "the store answers 409 Conflict (OperationAborted)"),
-        ({"GET": (500, "")}, "list the place", "the store answers 500 Internal Server Error"),
-        ({"GET": (503, "SlowDown")}, "list the place", "the store answers 503 Service Unavailable (SlowDown)"),
+        ({"GET": (403, "AccessDenied")}, "list the prefix", "access denied (AccessDenied)"),
+        ({"GET": (404, "NoSuchBucket")}, "list the prefix", "there is no bucket lake"),
+        ({"GET": (404, "")}, "list the prefix", "the store answers 404 Not Found"),
+        ({"GET": (409, "OperationAborted")}, "list the prefix", "the store answers 409 Conflict (OperationAborted)"),
+        ({"GET": (500, "")}, "list the prefix", "the store answers 500 Internal Server Error"),
+        ({"GET": (503, "SlowDown")}, "list the prefix", "the store answers 503 Service Unavailable (SlowDown)"),
         ({"PUT": (403, "AccessDenied")}, CREATES, "no create got success or 412: s3://lake/f: access denied"),
         ({"PUT": (404, "NoSuchBucket")}, CREATES, "there is no bucket lake"),
         ({"PUT": (409, "")}, CREATES, "no create got success or 412: s3://lake/f: the store answers 409 Conflict"),
@@ -113,7 +113,7 @@ def test_refusals_are_told_in_one_line(refuses, step, said):
 
 def test_a_store_that_never_answers_is_told():
     tried, fault = fault_of(findings_of(Habit.NEVER_ANSWERS, seconds=0.2)[0])
-    assert (tried, fault.endswith("does not answer in time")) == ("list the place", True)
+    assert (tried, fault.endswith("does not answer in time")) == ("list the prefix", True)
 
 
 def test_missing_credentials_are_told(monkeypatch):
@@ -123,6 +123,11 @@ def test_missing_credentials_are_told(monkeypatch):
         store = open_store("s3://lake/f", server.endpoint, {"HOME": "/nonexistent"}, 2.0, retries=0)
         _, fault = fault_of(list(self_test.self_test(store, SystemClock())))
     assert "no credentials were found" in fault
+
+
+def test_a_reason_that_also_prevents_the_removal_is_told_once():
+    findings, _ = findings_of(refuses={"GET": (403, "AccessDenied")})
+    assert [one.tried for one in findings] == ["list the prefix"]
 
 
 def test_what_cannot_be_removed_is_told():

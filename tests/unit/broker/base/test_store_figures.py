@@ -16,8 +16,8 @@ def test_a_broker_that_serves_has_no_reason_to_keep_clients_away():
     ("changed", "reasons"),
     [
         ({"is_member": False, "lease_left_s": -1.0}, ["other brokers have fenced this one, which registers again"]),
-        ({"lease_left_s": 0.0}, ["the store does not answer"]),
-        ({"lease_left_s": -1.0, "fault": "s3://b/p: 503"}, ["the store does not answer: s3://b/p: 503"]),
+        ({"lease_left_s": 0.0}, ["the store is unavailable: it does not answer"]),
+        ({"lease_left_s": -1.0, "fault": "s3://b/p: 503"}, ["the store is unavailable: s3://b/p: 503"]),
         ({"fault": "s3://b/p: 503"}, []),
         ({"opening_count": 7}, ["the broker is still reading 7 partitions that it leads from the store"]),
     ],

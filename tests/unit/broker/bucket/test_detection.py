@@ -61,6 +61,18 @@ def test_an_answer_is_waited_for_until_there_is_one():
     assert not watcher.detection.waits_for_answer
 
 
+def test_whether_others_hear_of_the_store_is_what_they_said_a_short_while_ago():
+    watcher = Watcher(of(1, 2, 3), writes=False)
+    assert not watcher.detection.hears_of_store(watcher.now), "none was heard"
+    watcher.silent = {2: 9.0, 3: 9.0}
+    watcher.run(1)
+    assert not watcher.detection.hears_of_store(watcher.now)
+    watcher.silent = {2: 9.0}
+    watcher.run(1)
+    assert watcher.detection.hears_of_store(watcher.now)
+    assert not watcher.detection.hears_of_store(watcher.now + TIMEOUT_S)
+
+
 def test_a_broker_whose_port_refuses_is_fenced_at_once_if_it_was_heard_before():
     watcher = Watcher(of(1, 2, 3))
     watcher.detection.refused(2)

@@ -151,6 +151,43 @@ def test_a_broker_without_the_store_says_so_and_does_nothing(world):
     assert pongs[0].silent_s > 3
 
 
+def without_store(process):
+    """The store answers the others alone."""
+    front = process.access._store
+    front.create = front.get = front.list = lambda *_, **__: None
+
+
+def test_a_broker_that_alone_is_without_the_store_is_cut_off(world):
+    without_store(world[1])
+    world.run_for(3)
+    assert not world[1].watch.is_cut_off, "others may be about to lose it, too"
+    world.run_for(4)
+    assert world[1].watch.is_cut_off
+    assert world.journal().nodes == (2, 3)
+    assert not any(world[node].watch.is_cut_off for node in (2, 3))
+
+
+def test_a_store_that_answers_no_broker_cuts_none_off(world):
+    for process in world.processes():
+        without_store(process)
+    for _ in range(30):
+        world.run_for(0.5)
+        assert not any(process.watch.is_cut_off for process in world.processes())
+
+
+def test_the_log_says_once_that_clients_are_refused_and_served_again(world, caplog):
+    for process in world.processes():
+        without_store(process)
+    world.run_for(5)
+    refused = [one.getMessage() for one in caplog.records if "clients are" in one.getMessage()]
+    assert len(refused) == 3
+    assert all(one.startswith("clients are refused: this broker has not heard from the store for ") for one in refused)
+    for process in world.processes():
+        process.watch.lease.proved(process.watch.lease.now())
+    world.run_for(0.2)
+    assert caplog.text.count("clients are served again: the store answers this broker") == 3
+
+
 def test_a_ping_is_answered_when_the_journal_is_read_so_far_or_after_a_while(world):
     pongs = []
     world[1].watch.pinged(world.journal().number + 5, pongs.append)
@@ -184,6 +221,19 @@ def test_one_fences_and_the_other_finds_it_done(world):
         world[node].watch._do(act)
     world.run_for(4)
     assert [type(entry).__name__ for entry in entries(world)].count("WalEnded") == 1
+
+
+def test_a_broker_that_another_has_fenced_is_not_called_alive(world, caplog):
+    caplog.set_level(logging.INFO)
+    wal = world.journal().wal_of(3)
+    world.machines[3].end_process()
+    world.run_for(6)
+    said = [one.getMessage() for one in caplog.records]
+    assert sum(one.startswith("broker 3 is fenced at number ") for one in said) == 1
+    assert said.count("broker 3 is no longer a member") == 2, "each of the others says so"
+    run(world[1].watch._fence(wal, is_wanted=lambda: False))
+    world.run_for(1)
+    assert "is not gone" not in caplog.text
 
 
 def test_a_broker_that_answers_again_is_not_chased_along_its_wal(world, caplog):

@@ -244,7 +244,7 @@ def test_a_wal_that_ends_without_a_fence_says_nothing_of_what_is_under_way(world
     assert codes(told) == {0: ErrorCode.REQUEST_TIMED_OUT}
 
 
-def test_what_lies_below_a_fence_is_safe_although_it_was_not_answered(world):
+def test_what_lies_below_a_fence_is_safe_although_it_was_not_answered(world, caplog):
     calls = []
     for time in (1, 2):
         append(world.a, time)
@@ -260,6 +260,7 @@ def test_what_lies_below_a_fence_is_safe_although_it_was_not_answered(world):
     assert (below, calls[-1], world.a.high_watermark) == ([{}], [{}], 1)
     assert codes(behind) == codes(waiting) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
     assert world.under_way == [key(WAL.folder, 0)], "nothing more is shipped"
+    assert f"broker 3 has fenced this broker: its WAL {WAL} ends at number 1" in caplog.text
 
 
 def test_a_fence_of_a_wal_that_is_not_written_any_more_is_no_news(world):

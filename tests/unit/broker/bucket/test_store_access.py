@@ -142,8 +142,8 @@ def test_a_store_that_is_away_is_worth_a_line_and_so_is_its_return(caplog):
     for _ in range(7):
         waiting.pop()(None)
     run(read())
-    lines = ["the store does not give a valid response; trying again: access denied"]
+    lines = ["the store is unavailable; trying again: access denied"]
     assert [one.getMessage() for one in caplog.records] == lines
     waiting.pop()(None)
     assert found == [b"read", None]
-    assert [one.getMessage() for one in caplog.records] == [*lines, "the store responds again"]
+    assert [one.getMessage() for one in caplog.records] == [*lines, "the store is available again"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import tempfile
 
@@ -91,6 +92,27 @@ async def test_a_broker_that_is_not_there_answers_nobody_and_is_left_alone_for_a
         assert await ask(peers) is None
         assert "at rest" in repr(peers)
         assert begin(peers).result() is None  # at once
+
+
+async def test_the_log_says_once_why_there_is_no_connection_and_once_that_it_is_lost(sockets, monkeypatch, caplog):
+    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
+    caplog.set_level(logging.INFO)
+    name = f"the worker at {socket_path(sockets, NODE)}"
+    async with asking(sockets) as peers:
+        for _ in range(3):
+            assert await ask(peers) is None
+            await asyncio.sleep(0.01)
+        assert [one.getMessage() for one in caplog.records] == [f"cannot connect to {name}: No such file or directory"]
+        async with broker_at(sockets), asyncio.timeout(SOON_S):
+            while await ask(peers) is None:  # noqa: ASYNC110 - the first attempts may fall into a pause
+                await asyncio.sleep(0.002)
+            caplog.clear()
+        async with asyncio.timeout(SOON_S):
+            while caplog.text.count(name) < 2:  # noqa: ASYNC110 - the connection is opened again by itself
+                await asyncio.sleep(0.002)
+        lost, refused = (one.getMessage() for one in caplog.records if name in one.getMessage())
+        assert lost == f"lost the connection to {name}"
+        assert refused.startswith(f"cannot connect to {name}: ")
 
 
 async def test_it_is_found_when_it_comes(sockets, monkeypatch):

@@ -44,7 +44,7 @@ async def test_a_store_that_does_not_answer_keeps_clients_away():
         assert readiness(memory.broker).ready
         memory.broker.store_figures = lambda: figures._replace(lease_left_s=-1.0)
         found = readiness(memory.broker)
-        assert (found.ready, found.reasons) == (False, ["the store does not answer"])
+        assert (found.ready, found.reasons) == (False, ["the store is unavailable: it does not answer"])
 
 
 @pytest.mark.parametrize("internal", [False, True])

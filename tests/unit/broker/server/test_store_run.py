@@ -146,7 +146,7 @@ async def test_a_broker_whose_store_is_gone_ends_all_the_same(tmp_path, monkeypa
     serving = begin(made, 1, teller)
     await until(lambda: teller.starts)
     await ended(serving)
-    assert "the store does not answer" in caplog.text
+    assert "the store did not answer before the stop" in caplog.text
 
 
 async def test_a_store_that_does_not_answer_is_waited_for(caplog):

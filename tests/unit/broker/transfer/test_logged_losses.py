@@ -12,7 +12,7 @@ def test_each_error_is_a_finding_once_and_nothing_else_is(caplog):
     with caplog.at_level(logging.INFO), losses_in(findings):
         for _ in range(2):
             wal_index.log.error("%s is lost: its mark names it", "wal/1-1/7")
-        wal_index.log.warning("the store responds again")
+        wal_index.log.warning("the store is available again")
     assert findings == [damaged("wal/1-1/7", "is lost: its mark names it")]
     assert caplog.text == ""
     wal_index.log.error("%s: behind the reading", "wal/1-1/8")

@@ -36,9 +36,9 @@ def test_a_good_store(check):
         created = {key for method, key in server.requests if method == "PUT"}
     assert said.code == 0
     first, second, *_, last = said.out.splitlines()
-    assert first == "ok: list the place: credentials, bucket and prefix are right"
+    assert first == "ok: list the prefix: the credentials and the bucket are right"
     assert second.startswith(
-        "ok: create 2 keys with 20 writers each at once: one winner of each, its bytes read at once; 40 req"
+        "ok: create 2 keys with 20 writers each at once: each key has one winner, whose bytes can be read at once; 40 req"
     )
     assert last == "ok: remove what was created: nothing is left"
     assert len(created) == 3
