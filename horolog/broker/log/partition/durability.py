@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import rewrite
+from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.partition.sync_state import ProducerSnapshot, SyncState
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import REBUILD_AT_ONCE_BYTES, Segment, syncing
@@ -24,13 +25,26 @@ log = logging.getLogger(__name__)
 class Durability:
     """Syncs and rewrites one partition. `state` is shared with the partition's thread; everything else belongs to the worker."""
 
-    __slots__ = ("_directory", "_files_fail", "_folders", "_guard", "_made_at", "_state", "_storage", "topic_id_due")
+    __slots__ = (
+        "_condition",
+        "_directory",
+        "_files_fail",
+        "_folders",
+        "_guard",
+        "_made_at",
+        "_state",
+        "_storage",
+        "topic_id_due",
+    )
 
-    def __init__(self, storage: Storage, directory: str, state: SyncState, folders: SharedSyncs) -> None:
+    def __init__(
+        self, storage: Storage, directory: str, state: SyncState, folders: SharedSyncs, condition: Condition
+    ) -> None:
         self._storage = storage
         self._directory = directory
         self._state = state
         self._folders = folders
+        self._condition = condition
         self._made_at = folders.begun(
             parent_of(directory)
         )  # the folder is there: syncs that begin from now on cover its name
@@ -134,7 +148,7 @@ class Durability:
         save(self._storage, self._directory, complete)
 
     def _warn(self, fault: StorageFault) -> None:
-        if not self._files_fail:
+        if not self._files_fail and not self._condition.is_deleted:
             log.warning("%s: snapshots or seals could not be written; trying again: %s", self._directory, fault)
         self._files_fail = True
 

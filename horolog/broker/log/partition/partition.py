@@ -117,9 +117,11 @@ class Partition:
         self.reader = LogReader(self.segments)
         self.times = TimeSearch(self.segments, resources.times)
         self.sync_state = opened.sync_state()
-        self.durability = Durability(resources.storage, self.directory, self.sync_state, resources.folders)
-        self.expiry = SegmentExpiry(name, self.sync_state)
         self.condition = Condition(name, state, resources.changes)
+        self.durability = Durability(
+            resources.storage, self.directory, self.sync_state, resources.folders, self.condition
+        )
+        self.expiry = SegmentExpiry(name, self.sync_state)
         self.doomed = Doomed()
         self.configure(opened.config)
         if opened.stopped is not None:

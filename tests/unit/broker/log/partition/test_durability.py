@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.broker.log.integrity import seals
+from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.sync_state import ProducerSnapshot, SyncState
 from horolog.broker.log.producers import snapshot_file
@@ -20,6 +21,10 @@ def model():
     while model.partition.sync_state.take_segment():
         pass  # tests ask for them with a state of their own
     return model
+
+
+def new(storage, state):
+    return Durability(storage, DIRECTORY, state, SharedSyncs(storage), Condition("t-0"))
 
 
 def order_of(storage, durability, segments):
@@ -45,7 +50,7 @@ def every_log_is_large(monkeypatch):
 @pytest.mark.usefixtures("every_log_is_large")
 def test_data_comes_first_then_names_then_what_describes_them(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
+    durability = new(model.storage, state)
     segments = model.partition.segments
     state.segment_written(segments[0])
     state.segments_changed()
@@ -60,7 +65,7 @@ def test_data_comes_first_then_names_then_what_describes_them(model):
 
 def test_nothing_to_do_costs_nothing(model):
     state = SyncState(3)
-    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
+    durability = new(model.storage, state)
     assert not state.has_work
     assert order_of(model.storage, durability, model.partition.segments) == []
     assert state.recovery_point == 10
@@ -69,7 +74,7 @@ def test_nothing_to_do_costs_nothing(model):
 @pytest.mark.usefixtures("every_log_is_large")
 def test_what_is_written_during_a_sync_asks_for_another(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
+    durability = new(model.storage, state)
     segment = model.partition.segments[0]
     state.segment_written(segment)
 
@@ -91,7 +96,7 @@ def test_what_is_written_during_a_sync_asks_for_another(model):
 
 def test_a_failed_sync_moves_no_recovery_point(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
+    durability = new(model.storage, state)
     state.segment_written(model.partition.segments[0])
     state.segments_changed()
     model.storage.fail("sync")
@@ -103,7 +108,7 @@ def test_a_failed_sync_moves_no_recovery_point(model):
 
 def test_a_sync_is_due_after_flush_ms_and_for_what_waits_to_be_written():
     state = SyncState(0)
-    durability = Durability(None, DIRECTORY, state, SharedSyncs(None))
+    durability = new(None, state)
     assert not durability.is_due(10_000, 100)
     state.append_waits(1000)
     assert not durability.is_due(1099, 100)

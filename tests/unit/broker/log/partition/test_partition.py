@@ -366,6 +366,18 @@ def test_a_sync_that_finds_its_partition_deleted_tells_of_no_fault(model):
     assert partition.condition.stopped is None
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_sync_warns_of_no_small_files_of_a_deleted_partition(model, caplog, is_deleted):
+    append(model)
+    model.flush()
+    model.partition.sync_state.segments_changed()
+    model.storage.fail("rename")
+    if is_deleted:
+        model.partition.condition.delete()
+    model.partition.sync()
+    assert ("snapshots or seals could not be written" in caplog.text) is not is_deleted
+
+
 def test_a_sync_moves_the_recovery_point_to_what_was_written(model):
     for _ in range(3):
         append(model)
