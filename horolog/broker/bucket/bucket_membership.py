@@ -61,7 +61,7 @@ class BucketStart:
             claim(storage, folder.path, self._use)
         begin(self._state, False)
         for path in left:
-            remove_deleted(storage, path)
+            remove_deleted(storage, path, synced=False)  # what a power cut brings back, the next start removes again
         for folder in self._logs.folders.usable():
             folder.find_deleted(self._configs.settings.log_segment_delete_delay_ms)
         for name, record in self._state.topics.items():

@@ -270,10 +270,10 @@ def topic_id_of(storage: Storage, directory: str) -> bytes | None:
         return None
 
 
-def remove_deleted(storage: Storage, directory: str) -> None:
+def remove_deleted(storage: Storage, directory: str, *, synced: bool = True) -> None:
     """Remove the folder of a partition whose topic is deleted. A fault of the disk is logged: the next start removes the rest."""
     try:
-        doom(storage, directory)
+        doom(storage, directory, synced=synced)
     except StorageFault as fault:
         log.error("%s is deleted, but its files cannot be removed: %s", directory, fault)
 

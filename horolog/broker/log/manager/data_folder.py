@@ -288,8 +288,8 @@ class DataFolder:
         unmade = self._unmade.get(key)
         return unmade is not None and unmade.partition is partition and not self.holds(key)
 
-    def delete(self, partition: Partition) -> None:
-        """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`.
+    def delete(self, partition: Partition, *, synced: bool = True) -> None:
+        """Delete a partition, for good when this returns, if `synced`; its files are removed after `file.delete.delay.ms`.
 
         Raises StorageFault. A partition whose folder could be renamed is gone even then, but a power cut may bring its folder back.
         """
@@ -305,7 +305,8 @@ class DataFolder:
             self.checkpoints.forget_cleaned(partition)
         delay_ms = partition.config.file_delete_delay_ms
         self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
-        self._storage.sync_dir(self.path)
+        if synced:
+            self._storage.sync_dir(self.path)
 
     # -- periodic work
 
@@ -363,11 +364,12 @@ def _forget_folder(storage: Storage, directory: str) -> None:
         log.error("%s was not created, and its files cannot be removed: %s", directory, fault)
 
 
-def doom(storage: Storage, directory: str) -> None:
-    """Delete a partition that is not open: rename its folder durably; a start removes its files. Raises StorageFault."""
+def doom(storage: Storage, directory: str, *, synced: bool = True) -> None:
+    """Delete a partition that is not open: rename its folder, for good if `synced`; a start removes its files. Raises StorageFault."""
     folder, _, name = directory.rpartition("/")
     storage.rename(directory, f"{folder}/{_name_of_doomed(name)}")
-    storage.sync_dir(folder)
+    if synced:
+        storage.sync_dir(folder)
 
 
 def _remove_each(storage: Storage, paths: Iterable[str]) -> None:

@@ -26,7 +26,10 @@ def as_it_is(opened: OpenedPartition) -> OpenedPartition:
 
 
 def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> PartitionFolder:
-    """Drop all that lies here of a partition; returns the folder that is to be made. Raises StorageFault."""
+    """Drop all that lies here of a partition; returns the folder that is to be made. Raises StorageFault.
+
+    Nothing waits for the disk, since many partitions come and go at a time: what a power cut brings back is dropped before it is made again.
+    """
     key = topic, index
     known = logs.partitions.pop(key, None)
     if known is not None:
@@ -35,9 +38,8 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
         closing.close_files(known)
     holders = [one for one in logs.folders.usable() if one.holds(key)]
     for folder in holders:
-        folder.delete(
-            offline_partition(place_in(folder.path, key), config, logs.resources, "it is being created again")
-        )
+        gone = offline_partition(place_in(folder.path, key), config, logs.resources, "it is being created again")
+        folder.delete(gone, synced=False)
     folder = holders[0] if holders else logs.folders.for_new(None)
     folder.checkpoints.make_room_for(key)
     return place_in(folder.path, key)

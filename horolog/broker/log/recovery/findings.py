@@ -34,7 +34,8 @@ class Circumstances:
     presumes_copies: bool = False
     """A sealed log whose file is a copy is checked against its indexes, instead of its ends against the seal."""
     is_made: bool = False
-    """The folder was made of batches: aborted transactions of segments that have no index for them are found in these."""
+    """The folder was made of batches just now, and a crash leaves nothing to rely on: what was made is not synced. Aborted
+    transactions of segments that have no index for them are found in the batches."""
     has_logs_only: bool = False
     """The folder was written without index files: one that is missing was not lost, and is made without a warning."""
 

@@ -202,7 +202,7 @@ class _Opening:
             self._leader_epoch(epochs, segments),
             start_offset,
             aborted,
-            unsealed=bool(self.found.scanned),
+            unsealed=bool(self.found.scanned) and not self.known.is_made,
             names_unsynced=self.known.may_be_unsynced,
             recovery_point=min(self.found.scanned, default=None),
             snapshot_offset=told.snapshot_offset,
@@ -211,7 +211,7 @@ class _Opening:
 
     def _unsynced_files(self, sealed: Iterable[Seal], names: set[str]) -> list[str]:
         """Small files that may be in the page cache alone: only a seal of data proves a sync."""
-        if any(seal.contents.size_bytes for seal in sealed):
+        if self.known.is_made or any(seal.contents.size_bytes for seal in sealed):
             return []
         small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
         paths = [f"{self.directory}/{name}" for name in small_files if name in names]

@@ -49,6 +49,19 @@ def test_folders_that_a_killed_broker_has_left_are_removed_after_the_delay_of_de
     assert not [one for one in storage.list_dir("/data") if one.endswith("-delete")]
 
 
+def test_a_start_waits_for_the_disk_as_often_however_many_folders_were_left():
+    def syncs(count):
+        storage = MemoryStorage()
+        for folder in ("/data", *(f"/data/t-{index}" for index in range(count))):
+            storage.make_dir(folder)
+        storage.write_atomically("/data/horolog-store", b"cluster\n")
+        BucketCrew(1).start(2, storage)
+        assert len([one for one in storage.list_dir("/data") if one.endswith("-delete")]) == count
+        return storage.operations.get("sync_dir", 0)
+
+    assert syncs(9) == syncs(0)
+
+
 def test_a_start_without_rules_that_are_lost_is_refused():
     crew = BucketCrew(1)
     crew[1].change_rules(lambda rules: RulesChanged((StoredRule("acl", "a", {}),)), lambda error: None)

@@ -86,6 +86,20 @@ def test_a_partition_is_cleared_wherever_it_lies(machine):
     assert not [name for folder in (A, B) for name in machine.storage.list_dir(folder) if name.endswith("-delete")]
 
 
+def test_nothing_waits_for_the_disk_where_partitions_come_and_go(machine):
+    """A broker may open or give up thousands at a time, all in one thread, and a crash leaves nothing that any broker reads."""
+    logs = machine.start(A)
+    partition = made_elsewhere(logs)
+    assert not partition.sync_state.has_work
+    assert not partition.sync_state.new_files
+    before = dict(machine.storage.operations)
+    clear(logs, "t", 0, CONFIG)
+    assert [machine.storage.operations.get(one) for one in ("sync", "sync_dir")] == [
+        before.get(one) for one in ("sync", "sync_dir")
+    ]
+    assert machine.storage.operations["rename"] == before.get("rename", 0) + 1
+
+
 def test_a_start_of_the_log_is_not_kept_over_a_clearing(machine):
     logs = machine.start(A)
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
