@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
-from horolog.broker.handlers.refusals import refuse
+from horolog.broker.handlers.refusals import refuse, refuse_for_now
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 
@@ -66,7 +66,7 @@ def answered_in_time(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
 def _in_time(key: ApiKey, code: ErrorCode, handle: HandlerFunction) -> HandlerFunction:
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         if not broker.committer.has_room:
-            return refuse(key, request, context, code)
+            return refuse_for_now(broker, key, request, context, code)
         response = handle(broker, request, context)
         if response is None and context.parts is None and key not in BY_MEMBERS:
             left_s = ANSWERED_WITHIN_S - (broker.clock.monotonic() - context.began)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.handlers.refusals import refuse, refused_parts
+from horolog.broker.handlers.refusals import refuse, refuse_for_now, refused_parts
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 
@@ -92,9 +92,9 @@ def leased(lease: Lease, is_cut_off: Callable[[], bool], gate: Gate) -> Gate:
 def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction) -> HandlerFunction:
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         if not lease.holds() and _needs_coordinator(key, request):
-            return _refusal(key, request, context, code)
+            return _refusal(broker, key, request, context, code)
         if key not in APPENDING:
-            context.amend(lambda response: response if lease.holds() else _refusal(key, request, context, code))
+            context.amend(lambda response: response if lease.holds() else _refusal(broker, key, request, context, code))
         return handle(broker, request, context)
 
     return guarded
@@ -114,9 +114,9 @@ def _needs_coordinator(key: ApiKey, request: Any) -> bool:
     return key is not ApiKey.INIT_PRODUCER_ID or request.transactional_id is not None
 
 
-def _refusal(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode) -> object | None:
+def _refusal(broker: BrokerView, key: ApiKey, request: Any, context: RequestContext, code: ErrorCode) -> object | None:
     """Each partition is refused by itself, so that clients look for its leader; a coordinator refuses as a whole."""
     if key in AS_LEADER:
         parts: object = refused_parts(key, request, context.version, code)
         return parts
-    return refuse(key, request, context, code)
+    return refuse_for_now(broker, key, request, context, code)

@@ -178,6 +178,17 @@ def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, 
     return answer
 
 
+def refuse_for_now(
+    broker: BrokerView, key: ApiKey, request: Any, context: RequestContext, code: ErrorCode
+) -> object | None:
+    """Refuse a request that is to come again. The coordinator learns of one that would have begun a transaction, as if it had refused it."""
+    if key is ApiKey.ADD_PARTITIONS_TO_TXN:
+        broker.transactions.refused(request.v3_and_below_transactional_id)
+    elif key is ApiKey.ADD_OFFSETS_TO_TXN:
+        broker.transactions.refused(request.transactional_id)
+    return refuse(key, request, context, code)
+
+
 def refused_parts(key: ApiKey, request: Any, version: int, code: ErrorCode) -> Any:
     """The answer that refuses what a request asks for part by part, and nothing as a whole."""
     if key is ApiKey.PRODUCE:

@@ -154,7 +154,7 @@ def write_markers(broker: BrokerView, request: WriteTxnMarkersRequest, context: 
     for marker in request.markers:
         answer, results = _find_all(broker.cluster, marker)
         response.markers.append(answer)
-        broker.transactions.write_markers(
+        broker.transactions.marking.write_foreign(
             list(results),
             Producer(marker.producer_id, marker.producer_epoch),
             Marker(marker.transaction_result, marker.coordinator_epoch),

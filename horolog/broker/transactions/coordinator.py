@@ -19,7 +19,7 @@ an id is in progress, other requests for it get CONCURRENT_TRANSACTIONS; `handle
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
@@ -38,7 +38,6 @@ from horolog.broker.transactions.open_transaction import Done, OpenTransaction
 from horolog.broker.transactions.states import NO_EPOCH, Producer, Transaction, TransactionState
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.control import Marker
 from horolog.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -78,17 +77,17 @@ class TransactionCoordinator:
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
         self._journal = TransactionJournal(cluster, committer, clock)
-        self._marking = Marking(cluster, committer, clock, offsets_ended, others)
+        self.marking = Marking(cluster, committer, clock, offsets_ended, others)
         self._entries: dict[str, OpenTransaction] = {}
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
-        self._ending = Ending(self._journal, self._marking, clock, settled)
+        self._ending = Ending(self._journal, self.marking, clock, settled)
         self._strays = Strays(
             self._entries,
             self._join,
             lambda: not self._unread and self._journal.is_readable,
             others,
-            self._marking,
+            self.marking,
         )
 
     def __repr__(self) -> str:
@@ -290,6 +289,12 @@ class TransactionCoordinator:
         else:
             done(decisions.verify(entry.transaction, producer, partition))
 
+    def refused(self, transactional_id: str) -> None:
+        """A request that adds to the transaction was refused for now, before it came here: its producer may have begun it on its side."""
+        entry = self._entries.get(transactional_id)
+        if entry is not None:
+            entry.may_have_begun = True
+
     # -- the end of a transaction
 
     def end(self, transactional_id: str, producer: Producer, client_version: int, done: Done, *, commit: bool) -> None:
@@ -380,13 +385,3 @@ class TransactionCoordinator:
 
     def __iter__(self) -> Iterator[Transaction]:
         return (entry.transaction for entry in self._entries.values())
-
-    def write_markers(
-        self,
-        partitions: Sequence[Partition],
-        producer: Producer,
-        marker: Marker,
-        done: Callable[[Mapping[Partition, ErrorCode]], None],
-    ) -> None:
-        """Write a marker that an admin tool requests; `done` gets the errors."""
-        self._marking.write_foreign(partitions, producer, marker, done)

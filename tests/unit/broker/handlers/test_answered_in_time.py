@@ -26,6 +26,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchRequestTopic,
 )
 from horolog.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -72,6 +73,7 @@ class Asked:
             committer=SimpleNamespace(has_room=has_room),
             cluster=SimpleNamespace(later=self.timers.later),
             clock=SimpleNamespace(monotonic=lambda: monotonic),
+            transactions=SimpleNamespace(refused=lambda _: None),
         )
         self.request = DeleteGroupsRequest(groups_names=["g"]) if key is ApiKey.DELETE_GROUPS else API[key].request()
 
@@ -287,6 +289,23 @@ async def test_partitions_are_added_once(memory):
     assert await producer.add(("t", 0)) == 0
     assert await producer.send("t", 0, b"v") == 0
     assert await producer.end(commit=True) == 0
+
+
+@pytest.mark.parametrize("asks", ["partitions", "offsets"])
+async def test_a_producer_that_aborts_after_a_refusal_for_want_of_room_goes_on(memory, monkeypatch, asks):
+    """To librdkafka INVALID_TXN_STATE is a fatal error, and the coordinator has seen no request of this transaction."""
+    producer = Producer(memory.wire)
+    assert await producer.initialize() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(committer_module, "MOST_RECORDS", 0)
+        if asks == "partitions":
+            assert await producer.add(("t", 0)) == AWAY
+        else:
+            request = AddOffsetsToTxnRequest(
+                transactional_id="x", producer_id=producer.id, producer_epoch=producer.epoch, group_id="g"
+            )
+            assert (await memory.wire.ask(request, 3)).error_code == AWAY
+    assert await producer.end(commit=False) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
 async def test_records_whose_partition_cannot_be_added_in_time_are_sent_again(memory):

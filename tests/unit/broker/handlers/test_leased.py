@@ -1,5 +1,7 @@
 """A broker over a store answers as a leader or coordinator only while its lease holds."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from horolog.broker.bucket.lease import Lease
@@ -22,7 +24,12 @@ from horolog.protocol.messages.share_state import (
     WriteStatePartition,
     WriteStateTopic,
 )
-from horolog.protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from horolog.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from tests.support.request_contexts import request_context
 
 
@@ -122,11 +129,30 @@ def test_a_fetch_is_refused_by_partition_and_not_as_a_whole():
 
 @pytest.mark.parametrize("key", [*AS_LEADER, *AS_COORDINATOR, *APPENDING], ids=lambda key: key.name)
 def test_every_such_api_can_be_refused_in_every_version(key):
-    held = Held()
+    held, broker = Held(), SimpleNamespace(transactions=SimpleNamespace(refused=lambda _: None))
     held.now = 3.0
     asked = {"transactional_id": "t"} if key is ApiKey.INIT_PRODUCER_ID else {}
     for version in range(API[key].min_version, API[key].max_version + 1):
-        assert held.gate(key, None)(None, API[key].request(**asked), request_context(version)) is not None
+        assert held.gate(key, None)(broker, API[key].request(**asked), request_context(version)) is not None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        AddPartitionsToTxnRequest(v3_and_below_transactional_id="x"),
+        AddOffsetsToTxnRequest(transactional_id="x", group_id="g"),
+    ],
+    ids=["partitions", "offsets"],
+)
+def test_a_coordinator_that_is_late_learns_which_producers_have_begun_on_their_side(request_):
+    """If the lease holds again when librdkafka aborts, INVALID_TXN_STATE would be a fatal error to it."""
+    held, told = Held(), []
+    held.now = 3.0
+    key = next(key for key, api in API.items() if isinstance(request_, api.request))
+    held.gate(key, None)(
+        SimpleNamespace(transactions=SimpleNamespace(refused=told.append)), request_, request_context(3)
+    )
+    assert told == ["x"]
 
 
 def test_a_late_coordinator_refuses_a_transactional_producer_before_it_calls_it_fenced():

@@ -439,7 +439,7 @@ def test_an_id_that_nobody_uses_is_forgotten_for_good(world: TransactionWorld) -
 def test_an_admin_tool_may_end_what_hangs(world: TransactionWorld, producer: Producer) -> None:
     partition = world.partition(PLACES[0])
     told: list[object] = []
-    world.coordinator.write_markers([partition], producer, Marker(False, 0), told.append)
+    world.coordinator.marking.write_foreign([partition], producer, Marker(False, 0), told.append)
     world.settle()
     assert told == [{}]
     assert ends(world) == [2, 0]
