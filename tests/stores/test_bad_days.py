@@ -3,16 +3,21 @@
 What the start gets from such stores is in tests/unit/broker/server/test_store_run.py, objects that are deleted are in test_over_store.py.
 """
 
-import pytest
-from confluent_kafka import Producer
+import time
 
-from horolog.broker.bucket import store_access
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from horolog.broker.bucket import block_fetcher, store_access
 from horolog.stores.opening import open_store
 from tests.support.hostile_store import ENVIRONMENT, Habit, serving
 from tests.support.log_model import read_all
 from tests.unit.broker.server.test_over_store import Brokers, running, until
 
 TIMEOUT_S = 0.2
+LEAST_PAUSE_S = 0.1
+MANY = 7
+"""So many requests for one object without one that succeeds are enough to see whether there are pauses between them."""
 EVERYTHING = ("GET", "PUT", "DELETE", "POST")
 AWAY = "the store is unavailable; trying again: "
 BACK = "the store is available again"
@@ -22,7 +27,7 @@ BACK = "the store is available again"
 def _tries_often(monkeypatch):
     pytest.importorskip("obstore")
     monkeypatch.setattr(store_access, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(store_access, "LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(store_access, "LONGEST_PAUSE_S", LEAST_PAUSE_S)
 
 
 class OverServer(Brokers):
@@ -56,6 +61,32 @@ class Sender:
     def has(self, *values):
         self._producer.poll(0)
         return self.acknowledged == list(values)
+
+
+class Reader:
+    """A consumer from the start, in whose thread librdkafka fetches; `errors` has what it was given in place of records."""
+
+    def __init__(self, broker):
+        address = f"127.0.0.1:{broker.listeners[0].port}"
+        how = {"group.id": "g", "enable.auto.commit": False, "log_level": 0, "fetch.error.backoff.ms": 20}
+        self._consumer = Consumer({"bootstrap.servers": address, **how})
+        self._consumer.assign([TopicPartition("t", 0, 0)])
+        self._values, self.errors = [], []
+
+    def values(self):
+        while (message := self._consumer.poll(0)) is not None:
+            if message.error() is None:
+                self._values.append(message.value())
+            else:
+                self.errors.append(message.error())
+        return self._values
+
+    def asked(self, server):
+        """How often the store was asked for the first object that it needs."""
+        return server.requests.count(("GET", next((name for _, name in server.requests if name.endswith(".meta")), "")))
+
+    def close(self):
+        self._consumer.close()
 
 
 def said(caplog, text):
@@ -98,6 +129,61 @@ async def test_nothing_is_acknowledged_meanwhile_and_all_of_it_afterwards(tmp_pa
             (line,) = said(caplog, AWAY)
             assert line.endswith(reason)
             assert made.values() == [b"before", b"meanwhile"]
+
+
+async def old_records(made, count=20):
+    """Have that many records lie in closed segments of the store, and another broker lead them, whose disk has none of them."""
+    made.given = {"log.segment.bytes": "300", "horolog.store.segment.ms": "1000"}
+    await made.start(1)
+    await made.create(1)
+    over, broker = made.running[1]
+    sender = Sender(broker)
+    values = [b"%d" % number for number in range(count)]
+    for number, value in enumerate(values):
+        sender.send(value)
+        await until(lambda end=number + 1: sender.has(*values[:end]))
+    covered_end = over._log_side.of_bucket.manifests.covered_end
+    (partition,) = made[1].topics["t"].led_here
+    await until(lambda: covered_end(partition) > count // 2)
+    await made.stop(1)
+    await made.start(2)
+    await until(lambda: made.served() == {0: 2})
+    return values
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "reason"),
+    [
+        (403, "InvalidObjectState", "access denied (InvalidObjectState)"),
+        (404, "NoSuchKey", "the store does not have it"),
+        (500, "", "the store answers 500 Internal Server Error"),
+        (503, "SlowDown", "the store answers 503 Service Unavailable (SlowDown)"),
+    ],
+)
+async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
+    tmp_path, caplog, monkeypatch, status, code, reason
+):
+    monkeypatch.setattr(block_fetcher, "LOST_FOR_S", 0.2)
+    with serving() as server:
+        async with running(OverServer(tmp_path, server)) as made:
+            values = await old_records(made)
+            caplog.clear()
+            server.refuses_below, server.refuses["GET"] = "f/data/", (status, code)
+            server.requests.clear()
+            began = time.monotonic()
+            consumer = Reader(made.running[2][1])
+            try:
+                await until(lambda: consumer.asked(server) >= MANY)
+                assert consumer.values() == []
+                assert consumer.asked(server) <= MANY + (time.monotonic() - began) / LEAST_PAUSE_S
+                server.refuses.clear()
+                await until(lambda: consumer.values() == values)
+            finally:
+                server.refuses.clear()
+                consumer.close()
+            assert consumer.errors == []
+            (line,) = [one.getMessage() for one in caplog.records if one.getMessage().endswith(reason)]
+            assert line.startswith("data/" if status < 500 else AWAY)
 
 
 async def test_a_slow_store_is_only_slow(tmp_path, caplog):

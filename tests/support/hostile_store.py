@@ -33,14 +33,14 @@ class Habit(Enum):
 
 
 class Server(ThreadingHTTPServer):
-    """`refuses` maps a method to the status, and the store's code, that it is answered with."""
+    """`refuses` maps a method to the status, and the store's code, that it is answered with, for keys below `refuses_below`."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, habit, refuses):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.habit, self.refuses = habit, refuses
+        self.habit, self.refuses, self.refuses_below = habit, refuses, ""
         self.objects, self.lock = {}, threading.Lock()
         self.creates, self.requests = [], []
         self.stopping = threading.Event()
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         if habit in {Habit.NEVER_ANSWERS, Habit.RESETS}:
             self.close_connection = True
             return True
-        refused = self.server.refuses.get(self.command)
+        refused = self.server.refuses.get(self.command) if self.key.startswith(self.server.refuses_below) else None
         if refused:
             self._error(*refused)
         return refused is not None

@@ -2,15 +2,15 @@
 
 A reader that misses a block asks for it, gets `NotHere` to raise, and is woken when the block is here. Blocks that a reader may want next
 are brought, several with one GET, when no GET has to wait for that. Where many of those that are kept are still unread, nothing more is
-brought ahead: their readers may have gone, or may be so many that they take each other's blocks. A block that the store does not have, or
-has altered, is asked for again after a while.
+brought ahead: their readers may have gone, or may be so many that they take each other's blocks. A block that the store does not have,
+refuses, or has altered is lost: it is asked for again after a while, and keeps no other block waiting.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.storage import File, NotHere, StorageFault
+from horolog.stores.faults import StoreRefusal
 from horolog.stores.object_store import Bytes
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ AT_ONCE = 4
 FAILS_AFTER_S = 3.0
 """A block that has been on its way for longer is an error to its readers, who ask again."""
 LOST_FOR_S = 5.0
+SAID_AGAIN_S = 60.0
+"""A block that is lost again for the same reason within this time is not worth another line in the log."""
 AHEAD_SHARE = 2
 """One in this many of the kept blocks may be unread: those that come ahead must not go before they are read."""
 ATTEMPTS = 2
@@ -140,10 +143,7 @@ class BlockFetcher:
 
     def _lost_now(self, block: Block, now: float) -> str | None:
         lost = self._lost.get(block)
-        if lost is not None and now >= lost.until_s:
-            lost = None
-            del self._lost[block]
-        return None if lost is None else lost.reason
+        return None if lost is None or now >= lost.until_s else lost.reason
 
     def _ask(self, wanted: Wanted, now: float) -> None:
         """Ask for those that are neither here nor on their way, with those between them."""
@@ -171,13 +171,14 @@ class BlockFetcher:
     async def _bring(self, wanted: Wanted) -> None:
         wrong: dict[Block, str] = {}
         for _ in range(ATTEMPTS):
-            wrong = await self._take(wanted, await self._bytes_of(wanted))
+            try:
+                wrong = await self._take(wanted, await self._bytes_of(wanted))
+            except StoreRefusal as refusal:
+                wrong = dict.fromkeys(wanted.blocks(), str(refusal))
+                break
             if not wrong:
                 break
-        until_s = self._now() + LOST_FOR_S
-        for block, reason in wrong.items():
-            log.error("%s, block %s: %s", block.key, block.number, reason)
-            self._lost[block] = _Lost(reason, until_s)
+        self._note_lost(wrong)
         self._under_way -= 1
         asked = [self._asked.pop(one, None) for one in wanted.blocks()]
         wakes = {wake: None for one in asked if one is not None for wake in one.wakes}
@@ -185,11 +186,21 @@ class BlockFetcher:
             wake()
         self._begin()
 
+    def _note_lost(self, wrong: Mapping[Block, str]) -> None:
+        now = self._now()
+        if self._lost:
+            self._lost = {block: one for block, one in self._lost.items() if now < one.until_s + SAID_AGAIN_S}
+        for block, reason in wrong.items():
+            before = self._lost.get(block)
+            if before is None or before.reason != reason:
+                log.error("%s, block %s: %s", block.key, block.number, reason)
+            self._lost[block] = _Lost(reason, now + LOST_FOR_S)
+
     async def _bytes_of(self, wanted: Wanted) -> Bytes | None:
         if wanted.first == WHOLE:
-            return await self._store.read(wanted.key)
+            return await self._store.read(wanted.key, insists=False)
         start, end = wanted.span_of(wanted.first)[0], wanted.span_of(wanted.last)[1]
-        return await self._store.view_range(wanted.key, start, end)
+        return await self._store.view_range(wanted.key, start, end, insists=False)
 
     async def _take(self, wanted: Wanted, data: Bytes | None) -> dict[Block, str]:
         """Keep the blocks that are right; returns the others, and why."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from horolog.broker.base.answers import Answer, Begin
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Bytes, Created, Outcome, Stored
 from horolog.stores.requests import Deleted, Got, GotPart, StoreRequests
 
@@ -61,10 +61,11 @@ class StoreAccess:
                     return None if there == data else there
             attempts = await self._again(attempts, created.fault or f"{key} is taken, and cannot be read")
 
-    async def read(self, key: str) -> bytes | None:
-        """The object, or None if it is missing."""
+    async def read(self, key: str, *, insists: bool = True) -> bytes | None:
+        """The object, or None if it is missing. A caller that does not insist gets StoreRefusal where the store refuses it."""
         attempts = 0
         while isinstance(found := await self._got(key), StoreError):
+            _raise_refusal(found, insists=insists)
             attempts = await self._again(attempts, str(found))
         self._answered(attempts)
         return found
@@ -78,14 +79,15 @@ class StoreAccess:
         found = await self.view_range(key, start, end)
         return None if found is None else bytes(found)
 
-    async def view_range(self, key: str, start: int, end: int) -> Bytes | None:
-        """The same without a copy."""
+    async def view_range(self, key: str, start: int, end: int, *, insists: bool = True) -> Bytes | None:
+        """The same without a copy, and with StoreRefusal as in `read`."""
         attempts = 0
         while True:
             found: GotPart = await Answer(self._asking(partial(self._store.get_range, key, start, end)))
             if not isinstance(found, StoreError):
                 self._answered(attempts)
                 return found
+            _raise_refusal(found, insists=insists)
             attempts = await self._again(attempts, str(found))
 
     async def list(self, prefix: str, limit: int | None = None) -> Sequence[Stored]:
@@ -141,6 +143,11 @@ class StoreAccess:
             await Answer(_never)
         await Answer(partial(self._pause, min(FIRST_PAUSE_S * 2**attempts, LONGEST_PAUSE_S)))
         return min(attempts + 1, 16)
+
+
+def _raise_refusal(fault: StoreError, *, insists: bool) -> None:
+    if isinstance(fault, StoreRefusal) and not insists:
+        raise fault
 
 
 def _never(done: Callable[[None], None]) -> None:

@@ -5,12 +5,13 @@ from crc32c import crc32c
 
 from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket import block_fetcher
-from horolog.broker.bucket.block_fetcher import FAILS_AFTER_S, LOST_FOR_S, BlockFetcher, Wanted
+from horolog.broker.bucket.block_fetcher import AT_ONCE, FAILS_AFTER_S, LOST_FOR_S, SAID_AGAIN_S, BlockFetcher, Wanted
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.storage import NotHere
+from horolog.stores.faults import StoreRefusal
 from tests.support.log_model import new_storage
 from tests.support.shipping import StillLoop
 
@@ -22,7 +23,7 @@ class Ranges:
     """A store whose answers wait until the test gives them."""
 
     def __init__(self):
-        self.data, self.asked, self.waiting = DATA, [], []
+        self.data, self.asked, self.waiting, self.refused = DATA, [], [], set()
 
     def get(self, key, done):
         self._wait((key, None, None), done)
@@ -36,8 +37,11 @@ class Ranges:
 
     def answer(self, count=1):
         for _ in range(count):
-            (_, start, end), done = self.waiting.pop(0)
-            done(None if self.data is None else self.data[start:end])
+            (key, start, end), done = self.waiting.pop(0)
+            if key in self.refused:
+                done(StoreRefusal("access denied (InvalidObjectState)"))
+            else:
+                done(None if self.data is None else self.data[start:end])
 
 
 @pytest.fixture
@@ -235,6 +239,51 @@ def test_an_object_that_is_not_there_is_a_fault(fetcher, store, loop):
     loop.advance()
     store.answer(2)
     assert "does not have it" in str(fetcher.want(wanted(0), list))
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_objects_that_the_store_refuses_do_not_keep_others_waiting(fetcher, store, loop, caplog, is_whole):
+    """As it does where a rule of the bucket has moved old objects to an archive."""
+    store.refused = {f"old/{number}" for number in range(AT_ONCE)}
+    first = WHOLE if is_whole else 0
+    woken = []
+    for key in sorted(store.refused):
+        fetcher.want(wanted(first, key=key), lambda: woken.append(1))
+    fetcher.want(wanted(0), lambda: woken.append(1))
+    loop.advance()
+    store.answer(AT_ONCE)
+    assert not fetcher.is_idle
+    store.answer()
+    assert (len(woken), fetcher.is_idle, Block(KEY, 0) in fetcher.files) == (AT_ONCE + 1, True, True)
+    fault = fetcher.want(wanted(first, key="old/0"), list)
+    assert not isinstance(fault, NotHere)
+    assert str(fault) == "old/0: access denied (InvalidObjectState)"
+
+
+def test_a_block_that_stays_lost_is_logged_once(fetcher, store, loop, caplog):
+    def lines_after(readings):
+        for _ in range(readings):
+            fetcher.want(wanted(0), list)
+            loop.advance()
+            store.answer(len(store.waiting))
+            store.answer(len(store.waiting))
+            loop.advance(LOST_FOR_S)
+        return len([one for one in caplog.records if one.getMessage().startswith(KEY)])
+
+    store.data = None
+    assert lines_after(3) == 1
+    store.refused = {KEY}
+    assert lines_after(3) == 2, "there is another reason now"
+    store.refused, store.data = set(), DATA
+    assert lines_after(1) == 2
+    assert Block(KEY, 0) in fetcher.files
+    store.data = None
+    for _ in range(2):
+        fetcher.want(wanted(1), list)
+        loop.advance()
+        store.answer(2)
+        loop.advance(LOST_FOR_S + SAID_AGAIN_S)
+    assert lines_after(0) == 4, "no reader has asked for it for long"
 
 
 def test_a_block_that_does_not_come_is_a_failure_after_a_while(fetcher, loop):

@@ -54,7 +54,7 @@ class Brokers:
 
     def __init__(self, folder):
         self.folder, self.store, self.running = folder, MemoryStore(SystemClock()), {}
-        self.requests, self.racks = [], {}
+        self.requests, self.racks, self.given = [], {}, {}
 
     def settings(self, node):
         static = {
@@ -65,7 +65,7 @@ class Brokers:
         if node in self.racks:
             static["broker.rack"] = self.racks[node]
             static["replica.selector.class"] = RACK_AWARE_SELECTOR
-        return from_layers(Layers(static=static))
+        return from_layers(Layers(static=static | self.given))
 
     def new_requests(self):
         self.requests.append(ThreadedRequests(self.store, asyncio.get_running_loop().call_soon_threadsafe, 4))
