@@ -50,6 +50,8 @@ class Wanted(NamedTuple):
     """Of the object; not used for a whole one."""
     is_right: Callable[[int, Bytes], bool]
     """Whether the bytes are those of the block with that number; it runs in another thread, unless they are a whole object."""
+    records: str
+    """The records that cannot be read without it, for the log."""
 
     def blocks(self) -> Iterator[Block]:
         return (Block(self.key, number) for number in range(self.first, self.last + 1))
@@ -178,7 +180,7 @@ class BlockFetcher:
                 break
             if not wrong:
                 break
-        self._note_lost(wrong)
+        self._note_lost(wanted.records, wrong)
         self._under_way -= 1
         asked = [self._asked.pop(one, None) for one in wanted.blocks()]
         wakes = {wake: None for one in asked if one is not None for wake in one.wakes}
@@ -186,14 +188,14 @@ class BlockFetcher:
             wake()
         self._begin()
 
-    def _note_lost(self, wrong: Mapping[Block, str]) -> None:
+    def _note_lost(self, records: str, wrong: Mapping[Block, str]) -> None:
         now = self._now()
         if self._lost:
             self._lost = {block: one for block, one in self._lost.items() if now < one.until_s + SAID_AGAIN_S}
         for block, reason in wrong.items():
             before = self._lost.get(block)
             if before is None or before.reason != reason:
-                log.error("%s, block %s: %s", block.key, block.number, reason)
+                log.error("%s cannot be read: %s, block %s: %s", records, block.key, block.number, reason)
             self._lost[block] = _Lost(reason, now + LOST_FOR_S)
 
     async def _bytes_of(self, wanted: Wanted) -> Bytes | None:

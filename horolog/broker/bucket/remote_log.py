@@ -52,7 +52,7 @@ def _spans(size: int, position: int) -> list[_Span]:
 class RemoteLog(RefusingFile):
     """See `storage.File`. Reads raise `NotHere` until their blocks are here."""
 
-    __slots__ = ("_ahead_of", "_fetcher", "_find_sums", "_wake", "around", "key", "size_bytes", "sums")
+    __slots__ = ("_ahead_of", "_fetcher", "_find_sums", "_wake", "around", "key", "records", "size_bytes", "sums")
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class RemoteLog(RefusingFile):
         self.sums: BlockSums | None = None
         self.around: Callable[[int], tuple[int, int]] = lambda position: (position, position + 1)
         """Where a walk begins and ends, probably, that comes to a position: what it takes comes with one GET."""
+        self.records: Callable[[], str] = lambda: self.path
+        """Which records it has, in words."""
         self._ahead_of: tuple[int, ...] = ()
         """The blocks for which the newest reads have had all brought that comes ahead: readers in different places have one each."""
         self._fetcher = fetcher
@@ -146,7 +148,7 @@ class RemoteLog(RefusingFile):
             self._ahead_of = (number, *self._ahead_of[: PLACES - 1])
 
     def _wanted(self, first: int, last: int) -> Wanted:
-        return Wanted(self.key, first, last, self.size_bytes, self._is_right)
+        return Wanted(self.key, first, last, self.size_bytes, self._is_right, self.records())
 
     def _is_right(self, number: int, data: Bytes) -> bool:
         assert self.sums is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
@@ -78,7 +79,7 @@ class RemoteSegment:
         self._wake = wake
         size_bytes = described.contents.size_bytes
         self.log = RemoteLog(path, described.log_key, size_bytes, metas.fetcher, wake, self._sums)
-        self.log.around = self._around
+        self.log.around, self.log.records = self._around, self._records
         self.segment: Segment | None = None
 
     def __repr__(self) -> str:
@@ -106,8 +107,12 @@ class RemoteSegment:
             self._believe(parts)
             parts = None  # the caller may hold the seal that was not known
         if parts is None:
-            raise self._metas.fetcher.want(Wanted(key, WHOLE, WHOLE, 0, self._is_right), self._wake)
+            raise self._metas.fetcher.want(Wanted(key, WHOLE, WHOLE, 0, self._is_right, self._records()), self._wake)
         return parts
+
+    def _records(self) -> str:
+        partition = PurePosixPath(self.log.path).parent.name
+        return f"{partition}: offsets {self.described.base_offset} up to {self.described.next_offset}"
 
     def _sums(self) -> BlockSums:
         """The sums of the log. Raises NotHere."""

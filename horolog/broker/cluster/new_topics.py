@@ -185,7 +185,10 @@ def partition_count_of(new: NewTopic, settings: Settings, nodes: Collection[int]
         return _assigned_count(new, nodes)
     factor = settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
     if factor != 1 and not (factor in ACCEPTED_FACTORS and settings.horolog_replication_factor_accept):
-        reason = f"horolog keeps one copy of a topic, not {factor}"
+        reason = (
+            f"a topic has one replica, not {factor}: leave the replication factor out,"
+            " or let the broker accept 2 and 3 (horolog.replication.factor.accept)"
+        )
         raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
     if new.partition_count == UNSET:
         return settings.num_partitions

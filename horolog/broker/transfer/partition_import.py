@@ -58,7 +58,7 @@ class Partway(NamedTuple):
 async def put(store: StoreAccess, key: str, data: bytes) -> None:
     """Raises PrefixTaken."""
     if await store.create(key, data) is not None:
-        raise PrefixTaken(f"{key} has other content: the folder has changed since, or the prefix is in use")
+        raise PrefixTaken(f"{key} has other content: what was copied has changed since, or the prefix is in use")
 
 
 # -- segments

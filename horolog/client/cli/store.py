@@ -363,7 +363,8 @@ def _cluster(store: BucketStore, console: Console) -> ExitCode:
         return ExitCode.OK
     console.print(f"cluster {found.cluster_id}, entry {state.number} of its journal")
     console.table(of_brokers, brokers)
-    console.table(of_partitions, partitions)
+    shown = [(name, index, leader if leader >= 0 else None, epoch) for name, index, leader, epoch in partitions]
+    console.table(of_partitions, shown)
     return ExitCode.OK
 
 

@@ -106,6 +106,6 @@ def _show(found: dict[str, Any], folder: str, console: Console) -> None:
     what = f"are in {folder}" if folder else "were restored and read"
     console.print(
         f"cluster {found['cluster_id']} as of {console.show_time(found['time_ms'])}: {counted(found['topics'], 'topic')},"
-        f" {counted(found['partitions'], 'partition')}, {found['size_bytes']} bytes {what}: {end}."
-        f" It has nothing that was written since then, in the last {found['age_s']:.0f} s"
+        f" {counted(found['partitions'], 'partition')}, {counted(found['size_bytes'], 'byte')} {what}: {end}."
+        f" What was written in the {found['age_s']:.0f} s since then is not in it"
     )

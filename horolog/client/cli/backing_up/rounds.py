@@ -54,7 +54,7 @@ def document(done: Done) -> dict[str, Any]:
 def _show(found: dict[str, Any], console: Console) -> None:
     console.print(
         f"moment {found['number']}, {console.show_time(found['time_ms'])}: {counted(found['partitions'], 'partition')},"
-        f" {found['size_bytes']} bytes, of which {found['shipped_bytes']} were copied now"
+        f" {counted(found['size_bytes'], 'byte')}, of which {found['shipped_bytes']:,} were copied now"
     )
     if not found["is_exact"]:
         console.note(

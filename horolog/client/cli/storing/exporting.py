@@ -94,5 +94,5 @@ def show(document: dict[str, Any], folder: str, console: Console) -> None:
         end = "the lines above list everything that is missing or damaged"
     console.print(
         f"cluster {document['cluster_id']}: {counted(document['topics'], 'topic')}, {counted(document['partitions'], 'partition')},"
-        f" {document['size_bytes']} bytes {verb} into {folder}: {end}"
+        f" {counted(document['size_bytes'], 'byte')} {verb} into {folder}: {end}"
     )

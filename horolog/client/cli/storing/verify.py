@@ -55,5 +55,5 @@ def _show(found: Verified, console: Console) -> None:
     )
     console.print(
         f"cluster {found.cluster_id}, entry {found.journal_entries} of its journal, {counted(found.topics, 'topic')},"
-        f" {counted(found.partitions, 'partition')}, {objects} objects, {size_bytes} bytes: {outcome}"
+        f" {counted(found.partitions, 'partition')}, {counted(objects, 'object')}, {counted(size_bytes, 'byte')}: {outcome}"
     )

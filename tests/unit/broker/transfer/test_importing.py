@@ -100,7 +100,7 @@ def test_a_folder_that_has_changed_since_is_refused(target):
     target.bring(folder.source())
     target.store.delete(key(LOG, 4))
     folder.fill("events", 1)
-    with pytest.raises(PrefixTaken, match="the folder has changed since"):
+    with pytest.raises(PrefixTaken, match="what was copied has changed since"):
         target.bring(folder.source())
 
 

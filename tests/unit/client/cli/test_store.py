@@ -92,6 +92,16 @@ def test_the_cluster_in_a_store(shared, capsys):
     assert sum(one["leads"] for one in found["brokers"]) == len(found["partitions"]) == 2
 
 
+def test_a_partition_without_a_leader_shows_a_dash(tmp_path, capsys):
+    place = open_store(f"file://{tmp_path}")
+    place.create(key(LOG, 0), encode_founding(Founding("c1", NONCE)))
+    created = TopicsCreated((StoredTopic("t", bytes(16), 1, {}, {}),))
+    place.create(key(LOG, 1), encode_log_entry(NumberedEntry(1, created, NONCE)))
+    assert run_typed(capsys, "store", "ls", f"file://{tmp_path}").out.splitlines()[-1].split() == ["t", "0", "-", "0"]
+    found = json.loads(run_typed(capsys, "store", "ls", f"file://{tmp_path}", "-o", "json").out)
+    assert found["partitions"] == [{"topic": "t", "partition": 0, "leader": -1, "epoch": 0}]
+
+
 def test_how_much_lies_in_a_store(shared, capsys):
     said = run_typed(capsys, "store", "du", shared)
     assert (said.code, [line.split()[:2] for line in said.out.splitlines()[1:]]) == (
