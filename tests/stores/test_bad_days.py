@@ -183,7 +183,7 @@ async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
                 consumer.close()
             assert consumer.errors == []
             (line,) = [one.getMessage() for one in caplog.records if one.getMessage().endswith(reason)]
-            assert line.startswith("data/" if status < 500 else AWAY)
+            assert line.startswith("t-0: offsets 0 up to 4 cannot be read: data/" if status < 500 else AWAY)
 
 
 async def test_a_slow_store_is_only_slow(tmp_path, caplog):

@@ -195,7 +195,7 @@ class BlockFetcher:
         for block, reason in wrong.items():
             before = self._lost.get(block)
             if before is None or before.reason != reason:
-                log.error("%s cannot be read: %s, block %s: %s", records, block.key, block.number, reason)
+                log.error("%s cannot be read: %s: %s", records, _place_of(block), reason)
             self._lost[block] = _Lost(reason, now + LOST_FOR_S)
 
     async def _bytes_of(self, wanted: Wanted) -> Bytes | None:
@@ -227,6 +227,10 @@ class BlockFetcher:
             else:
                 self.files.remove(file)
         return right
+
+
+def _place_of(block: Block) -> str:
+    return block.key if block.number == WHOLE else f"{block.key}, block {block.number}"
 
 
 def _parts(wanted: Wanted, data: Bytes) -> Iterator[tuple[Block, Bytes]]:

@@ -57,8 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure_looks(actions: Any) -> None:
     listing = actions.add_parser("list", help="show the moments that can be restored")
     text = (
-        "Show the moments at URL, the newest first. EXACT shows whether the folders stayed unchanged while "
-        "they were read."
+        "Show the moments at URL, newest first. EXACT shows whether the folders stayed unchanged while they were read."
     )
     describe(listing, text, "horolog backup list s3://bucket/backup")
     check = actions.add_parser(

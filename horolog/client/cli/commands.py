@@ -59,7 +59,7 @@ COMMANDS = (
     Command("adopt", "horolog.client.cli.adopt", "take over a Kafka data folder; preview what retention would delete"),
     Command("backup", "horolog.client.cli.backup", "copy data folders to an object store, and list and verify copies"),
     Command("restore", "horolog.client.cli.restore", "restore data folders from a backup, as of a moment"),
-    Command("store", "horolog.client.cli.store", "test and inspect an object store that brokers share"),
+    Command("store", "horolog.client.cli.store", "test, inspect, import, export or restore the store of a cluster"),
     Command("pipeline", "horolog.pipeline.jobs.command", "archive, replay, mirror and profile topics with Spark"),
     Command(
         "files",

@@ -106,13 +106,17 @@ def _configure_contents(actions: Any) -> None:
     )
     text = (
         "Read all that brokers have written at URL, and compare it with the journal there: report objects and records that are"
-        " missing or damaged, and objects that are left over. Nothing is changed, and brokers may be running. It costs one read"
-        " request for each object.\n\n"
+        " missing or damaged, and objects that are left over. It changes nothing, and brokers may be running. It sends one"
+        " read request for each object, and one for every 8 MiB of a segment.\n\n"
         "exit codes: 0 nothing is missing or damaged, 3 something is, 1 the store cannot be read"
     )
     describe(verify, text, "horolog store verify s3://bucket/prefix", "horolog store verify s3://bucket/prefix -o json")
     verify.add_argument(
-        "--at-once", type=positive_number, default=_AT_ONCE, help=f"requests at a time (default: {_AT_ONCE})"
+        "--at-once",
+        type=positive_number,
+        default=_AT_ONCE,
+        metavar="N",
+        help=f"concurrent requests (default: {_AT_ONCE})",
     )
     for one in (ls, du, policy, verify):
         _add_place(one)
@@ -163,7 +167,7 @@ def _configure_export(actions: Any) -> None:
     )
     _add_place(export)
     export.add_argument("folder", metavar="DIR", help="an empty folder, created if it does not exist")
-    export.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
+    export.add_argument("-n", "--dry-run", action="store_true", help="show how much there is, and write nothing")
     add_broker_settings(export)
     add_output(export)
     _configure_restore(actions)
@@ -196,7 +200,7 @@ def _configure_restore(actions: Any) -> None:
         "--topics", metavar="NAMES", help="only these topics, separated by commas, and internal topics"
     )
     restore.add_argument("--work", metavar="DIR", help="the parent of the temporary folder")
-    restore.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
+    restore.add_argument("-n", "--dry-run", action="store_true", help="show how much there is, and write nothing")
     add_broker_settings(restore)
     add_output(restore)
     add_zone(restore)
