@@ -51,8 +51,10 @@ REFUSALS = {
     # These clients are to ask the same broker again. Of a producer without a transactional id there is no other.
     ApiKey.INIT_PRODUCER_ID: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ApiKey.OFFSET_FETCH: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    # Sent by coordinators, which know no other error for it.
+    # Of coordinators and operators. Partitions move once all of them is shipped, and a broker is fenced in the store.
     ApiKey.WRITE_TXN_MARKERS: ErrorCode.REQUEST_TIMED_OUT,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ErrorCode.REQUEST_TIMED_OUT,
+    ApiKey.UNREGISTER_BROKER: ErrorCode.REQUEST_TIMED_OUT,
 }
 """The error for a request that waits too long, or for which there is no room."""
 

@@ -109,6 +109,24 @@ def test_a_client_that_waits_too_long_is_refused_and_the_late_answer_is_dropped(
     assert asked.context.connection.answers == 1
 
 
+@pytest.mark.parametrize("key", [key for key in REFUSALS if key not in BY_MEMBERS], ids=lambda key: key.name)
+def test_every_such_api_is_answered_in_time(key):
+    asked = Asked(key)
+    assert asked.context.parts is None
+    asked.timers.pass_by()
+    assert (asked.context.parts is None, len(asked.answers)) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    "key", [ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.UNREGISTER_BROKER], ids=lambda key: key.name
+)
+def test_so_are_operators_whose_change_needs_the_store(key):
+    """Partitions move once all of them is shipped, and a broker ends with a fence in the store."""
+    asked = Asked(key)
+    asked.timers.pass_by()
+    assert [one.error_code for one in asked.answers] == [ErrorCode.REQUEST_TIMED_OUT]
+
+
 def test_the_time_counts_from_the_request_on():
     """The parts of a long one are served one after the other: not each of them waits for so long."""
     assert [seconds for seconds, _ in Asked(ApiKey.DELETE_GROUPS, monotonic=15.0).timers.due.values()] == [5.0]
