@@ -66,6 +66,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cluster.md", "pip install 'horolog[store]'..."): INSTALLS,
     ("docs/cluster.md", "horolog serve --set node.id=1 ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog topics create orders ..."): OVER_A_STORE,
+    ("docs/cluster.md", "while sleep ..."): OVER_A_STORE,
+    ("docs/cluster.md", "clients are refused: ..."): SHAPE,
     ("docs/cluster.md", "horolog serve --set node.id=10 ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store import ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store restore ..."): OVER_A_STORE,
