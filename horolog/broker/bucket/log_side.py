@@ -310,6 +310,11 @@ class BucketLog:
                 covered = await readable(self._segments, pending.opening)
                 indexes = await read_indexes(self._store, [pending.opening])
                 continue
+            await _pause(
+                self._loop, 0
+            )  # others of the loop get their turn between thousands that need no answer of the store
+            if not self._is_wanted(pending):
+                break
             try:
                 await self._copy(pending, covered, indexes, lost)
             except Gone as gone:

@@ -13,7 +13,7 @@ from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.led_segments import HOUR_MS, SegmentCare
-from horolog.broker.bucket.log_side import MANIFEST_RETRY_S, RETRY_S, Around, BucketLog
+from horolog.broker.bucket.log_side import MANIFEST_RETRY_S, OPENINGS_AT_ONCE, RETRY_S, Around, BucketLog
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
@@ -105,6 +105,23 @@ def test_partitions_of_one_tick_read_a_wal_once(store, side):
     assert [one.high_watermark for one in side.opened] == [1, 1]
     assert [one.leader_epoch for one in side.opened] == [1, 1]
     assert store.asked == [key(ONE.folder, 0)]
+
+
+def test_others_of_the_loop_get_their_turn_while_many_partitions_are_opened(side):
+    """Those of a new topic wait for no answer of the store: a broker that opens thousands has its lease to keep meanwhile."""
+    for number in range(100):
+        side.open((0, TWO), partition=number)
+    counts = [0]
+
+    def note():
+        counts.append(len(side.opened))
+        if len(side.opened) < 100:
+            side.loop.call_soon(note)
+
+    side.loop.call_soon(note)
+    side.loop.advance()
+    assert counts[-1] == 100
+    assert max(after - before for before, after in itertools.pairwise(counts)) <= OPENINGS_AT_ONCE
 
 
 def test_the_rest_is_merged_before_partitions_move_unless_that_takes_too_long(side, monkeypatch):
