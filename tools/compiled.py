@@ -23,6 +23,7 @@ MODULES = (
     "horolog/protocol/records/walk.py",
     "horolog/protocol/records/walk_set.py",
     "horolog/protocol/records/plain_messages.py",
+    "horolog/protocol/records/numbers.py",
     # Checks of every batch.
     "horolog/protocol/records/batch.py",
     "horolog/protocol/records/scan.py",

@@ -3,6 +3,7 @@
 import importlib
 import importlib.machinery
 import importlib.util
+import struct
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +24,7 @@ pytestmark = [
 ]
 
 RECORDS = "horolog.protocol.records."
-NAMES = ("walk", "walk_set", "plain_messages")
+NAMES = ("walk", "walk_set", "plain_messages", "numbers")
 WIDE = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -123,16 +124,30 @@ def test_of_later_records_whole_and_damaged(forms, made, data):
     for _ in range(data.draw(st.integers(0, 2))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
     above = data.draw(st.one_of(st.sampled_from([-(2**63), -1, 0, 5]), WIDE))
-    only_first = data.draw(st.booleans())
-    outcomes = []
+    outcomes, firsts = [], []
     for form in forms["walk"]:
         found = []
         try:
-            end = form.later_records(bytes(damaged), 0, count, above, found, only_first)
+            end = form.later_records(bytes(damaged), 0, count, above, found)
         except (DecodeError, IndexError) as error:
             end = type(error)
         outcomes.append((end, found))
+        try:
+            first = form.first_later(bytes(damaged), 0, count, above)
+        except (DecodeError, IndexError) as error:
+            first = type(error)
+        firsts.append(first)
+        assert first == (found[0] if found else end if isinstance(end, type) else (above, 0))
     assert outcomes[0] == outcomes[1]
+    assert firsts[0] == firsts[1]
+
+
+@given(WIDE, st.integers(0, 9))
+def test_of_numbers_in_bytes(forms, number, front):
+    data = b"f" * front + struct.pack(">q", number) + b"f"
+    for form in forms["numbers"]:
+        assert form.int64_at(data, front) == number
+        assert (form.int32_at(data, front), form.int32_at(data, front + 4)) == struct.unpack_from(">ii", data, front)
 
 
 @pytest.mark.parametrize("last", [0x01, 0x02, 0x7F, 0x80])

@@ -37,9 +37,9 @@ from horolog.protocol.records.record import MAX_INT64
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 OFFSET_BYTES = 8
-LENGTH_AT = 8
+LENGTH_AT: Final = 8
 LENGTH_ENDS_AT: Final = 12
-EPOCH_AT = 12
+EPOCH_AT: Final = 12
 EPOCH_ENDS_AT = 16
 MAGIC_AT: Final = 16
 UNCOVERED_BYTES = 17
@@ -51,10 +51,11 @@ CRC_AT = 17
 ATTRIBUTES_AT: Final = 21
 ATTRIBUTES_LOW_AT: Final = 22
 """Their low byte, which holds all bits that are in use."""
-DELTA_AT = 23
-BASE_TIMESTAMP_AT = 27
+DELTA_AT: Final = 23
+BASE_TIMESTAMP_AT: Final = 27
 MAX_TIMESTAMP_AT: Final = 35
 PRODUCER_AT: Final = 43
+COUNT_AT: Final = 57
 HEADER_BYTES: Final = 61
 TIMES_END_AT = PRODUCER_AT
 

@@ -99,12 +99,11 @@ def misfit(bytes_over: int) -> DecodeError:
 
 
 def later_records(
-    data: bytes, position: i64, count: i64, above: i64, found: list[tuple[i64, i64]] | None, only_first: bool
+    data: bytes, position: i64, count: i64, above: i64, found: list[tuple[i64, i64]] | None
 ) -> tuple[i64, i64]:
     """Where `count` records end, and the largest of their timestamp deltas and `above`. IndexError: past the data.
 
-    `found` gets those later than `above` and than all before them: the delta, and where the offset delta lies. With `only_first`
-    the walk ends at the first of them.
+    `found` gets those later than `above` and than all before them: the delta, and where the offset delta lies.
     """
     while count > 0:
         count -= 1
@@ -130,10 +129,39 @@ def later_records(
             above = delta
             if found is not None:
                 found.append((delta, position))
-                if only_first:
-                    return stop, above
         position = stop
     return position, above
+
+
+def first_later(data: bytes, position: i64, count: i64, above: i64) -> tuple[i64, i64]:
+    """The first of `count` records that is later than `above`: its timestamp delta, and where its offset delta lies; 0 if there is none.
+
+    IndexError: past the data.
+    """
+    while count > 0:
+        count -= 1
+        size: i64 = data[position]
+        position += 1
+        if size > 127:
+            byte: i64 = data[position]
+            position += 1
+            size += (byte << 7) - 128
+            if byte > 127:
+                size, position = _rest(data, position, size, _LAST_SHIFT_OF_VARINT)
+        stop: i64 = position + (size >> 1)
+        raw: i64 = data[position + 1]
+        position += 2
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARLONG)
+        delta: i64 = (raw >> 1 & _LARGEST_DELTA) ^ -(raw & 1)
+        if delta > above:
+            return delta, position
+        position = stop
+    return above, 0
 
 
 def record_starts(data: bytes, position: i64, count: i64, found: list[i64]) -> i64:

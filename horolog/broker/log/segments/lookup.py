@@ -34,24 +34,31 @@ from horolog.broker.log.segments.batch_times import (
     highs_of_opened,
 )
 from horolog.broker.log.segments.index_loading import indexes_of
-from horolog.broker.log.segments.reader import heads_from, reads_of
+from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.segments.segment import Segment
+from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.batch import BatchHeader, read_header, records_of
+from horolog.protocol.records.batch import read_header, records_of
 from horolog.protocol.records.compression import CODEC_MASK
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
+    BASE_TIMESTAMP_AT,
     BATCH_MAGIC,
     CONTROL_BIT,
-    HEADER,
+    COUNT_AT,
+    DELTA_AT,
+    EPOCH_AT,
     HEADER_BYTES,
+    LENGTH_AT,
     LENGTH_ENDS_AT,
     MAGIC_AT,
+    MAX_TIMESTAMP_AT,
     NO_OFFSET,
     WALK_BYTES,
     Head,
 )
+from horolog.protocol.records.numbers import int32_at, int64_at
 from horolog.protocol.records.record import MAX_INT64
 
 WALKED_AT_ONCE_BYTES = 64 * 1024
@@ -60,7 +67,6 @@ WALKED_AT_ONCE_BYTES = 64 * 1024
 NOT_PLAIN: Final = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
 
 _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
-_unpack_header: Final = HEADER.unpack_from
 
 
 class Found(NamedTuple):
@@ -109,7 +115,7 @@ def first_in_segment(
         except DecodeError as error:
             raise _damaged(segment, head.position, error) from error
         if place is not None:
-            return _found(place, head.leader_epoch) if place.offset < end_offset else None
+            return _found(place, head.leader_epoch) if place[1] < end_offset else None
     return None
 
 
@@ -117,33 +123,39 @@ def _among_plain(
     segment: Segment, position: int, timestamp: int, start_offset: int, end_offset: int
 ) -> tuple[int, Found | None]:
     """The first record at or after a time if it lies in a small plain batch; if not, where the walk over heads begins."""
-    end = segment.size_bytes
+    end: i64 = segment.size_bytes
     if segment.holes:
         return position, None
-    read = reads_of(segment)
     while position < end:
-        data = read(min(WALK_BYTES, end - position), position)
-        size: i64 = len(data)
+        size: i64 = min(end - position, WALK_BYTES)
+        if segment.unverified is not None:
+            verify(segment, position, position + size)
+        data = segment.log.pread(size, position)
         at: i64 = 0
         while at + HEADER_BYTES <= size:
-            fields = _unpack_header(data, at)
-            base_offset, length, epoch, magic, _, attributes, delta, _, largest, _, _, _, count = fields
-            following: i64 = at + LENGTH_ENDS_AT + length
-            if magic != BATCH_MAGIC or following < at + HEADER_BYTES or position + following > end:
+            following: i64 = at + LENGTH_ENDS_AT + int32_at(data, at + LENGTH_AT)
+            if data[at + MAGIC_AT] != BATCH_MAGIC or following < at + HEADER_BYTES or position + following > end:
                 return position + at, None
-            has_times = count > 0 and not attributes & CONTROL_BIT
-            if has_times and largest >= timestamp and base_offset + delta >= start_offset:
+            base_offset: i64 = int64_at(data, at)
+            count: i64 = int32_at(data, at + COUNT_AT)
+            attributes: i64 = data[at + ATTRIBUTES_LOW_AT]
+            if (
+                int64_at(data, at + MAX_TIMESTAMP_AT) >= timestamp
+                and count > 0
+                and not attributes & CONTROL_BIT
+                and base_offset >= start_offset - int32_at(data, at + DELTA_AT)
+            ):
                 if attributes & NOT_PLAIN or base_offset < start_offset or following - at > SMALL_BATCH_BYTES:
                     return position + at, None
                 if following > size:
                     break
-                header = _new_tuple(BatchHeader, fields)
+                base_timestamp = int64_at(data, at + BASE_TIMESTAMP_AT)
                 try:
-                    place = find_record(data, at + HEADER_BYTES, count, header, timestamp)
+                    place = find_record(data, at + HEADER_BYTES, count, base_offset, base_timestamp, timestamp)
                 except DecodeError:
                     return position + at, None
                 if place is not None:
-                    return position + at, _found(place, epoch)
+                    return position + at, _found(place, int32_at(data, at + EPOCH_AT))
             elif base_offset >= end_offset:
                 return position + at, None
             at = following
@@ -206,7 +218,7 @@ def _samples_at(
 def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> TimedRecord | None:
     """The first record of a batch at or after a time, not before an offset. Raises DecodeError."""
     if head.magic < 2 and not head.attributes & CODEC_MASK:
-        return TimedRecord(head.max_timestamp, head.last_offset)
+        return head.max_timestamp, head.last_offset
     if head.magic < 2 or head.attributes & LOG_APPEND_TIME_BIT or head.base_offset < start_offset:
         return _among_highs(segment, head, timestamp, start_offset, cache)
     if head.attributes & CODEC_MASK:
@@ -215,7 +227,7 @@ def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, c
         return _among_samples(segment, head, timestamp, cache)
     data = segment.log.pread(head.size_bytes, head.position)
     header = read_header(data)
-    return find_record(data, HEADER_BYTES, header.count, header, timestamp)
+    return find_record(data, HEADER_BYTES, header.count, header.base_offset, header.base_timestamp, timestamp)
 
 
 def _among_highs(
@@ -279,7 +291,8 @@ def _in_samples(
     if data is None:
         start = at
         data = segment.log.pread(end - start, position + start)
-    return find_record(data, at - start, count, samples.header, timestamp)
+    header = samples.header
+    return find_record(data, at - start, count, header.base_offset, header.base_timestamp, timestamp)
 
 
 def largest_in_segment(segment: Segment, start_offset: int, end_offset: int) -> int:

@@ -41,7 +41,8 @@ class TimeSearch:
 
     def _first_reaching(self, timestamp: int) -> int:
         """The number of the first segment whose largest timestamp is not before the given one."""
-        return bisect_left(self._running_highs(), timestamp)
+        highs = self._running_highs()
+        return bisect_left(highs, timestamp) if highs else 0
 
     def _running_highs(self) -> list[int]:
         """For each complete segment the largest timestamp up to its end."""

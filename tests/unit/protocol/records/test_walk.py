@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.walk import later_records, record_starts, walk
+from horolog.protocol.records.walk import first_later, later_records, record_starts, walk
 from tests.support import raw_records as raw
 
 EXTREMES = [0, 1, -1, 63, -64, 8191, -8192, 2**31, -(2**31), 2**63 - 1, -(2**63)]
@@ -105,26 +105,27 @@ def dated():
 
 def test_records_later_than_all_before_them(dated):
     found = []
-    assert later_records(dated, 0, len(TIMES), -5, found, False) == (len(dated), 2**40)
+    assert later_records(dated, 0, len(TIMES), -5, found) == (len(dated), 2**40)
     assert [delta for delta, _ in found] == [3, 9, 2**40]
     assert [dated[at] >> 1 for _, at in found] == [1, 4, 5]  # where their offsets lie
 
 
 def test_the_first_later_record_ends_the_walk(dated):
-    found = []
-    end, highest = later_records(dated, 0, len(TIMES), 3, found, True)
-    assert (highest, [delta for delta, _ in found]) == (9, [9])
-    assert later_records(dated, end, 2, 9, None, False) == (len(dated), 2**40)
+    delta, at = first_later(dated, 0, len(TIMES), 3)
+    assert (delta, dated[at] >> 1) == (9, 4)
+    assert first_later(dated, 0, 1, -5) == (-5, 0)
+    with pytest.raises(IndexError):
+        first_later(dated, 0, len(TIMES) + 1, 2**40)
 
 
 def test_the_highest_time_alone(dated):
-    assert later_records(dated, 0, 2, -(2**63), None, False)[1] == 3
-    assert later_records(dated, 0, 0, 7, None, False) == (0, 7)
+    assert later_records(dated, 0, 2, -(2**63), None)[1] == 3
+    assert later_records(dated, 0, 0, 7, None) == (0, 7)
 
 
 def test_a_walk_past_the_end_is_an_index_error(dated):
     with pytest.raises(IndexError):
-        later_records(dated, 0, len(TIMES) + 1, 0, None, False)
+        later_records(dated, 0, len(TIMES) + 1, 0, None)
 
 
 @pytest.mark.parametrize("front", [0, 7])

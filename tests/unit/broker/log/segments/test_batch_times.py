@@ -11,7 +11,6 @@ from horolog.broker.log.segments.batch_times import (
     BatchSamples,
     DecompressedBatch,
     Highs,
-    TimedRecord,
     find_record,
     highs_of,
 )
@@ -38,7 +37,13 @@ def walked(data):
 
 
 def scan(records, target):
-    return next((TimedRecord(one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
+    return next(((one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
+
+
+def bases_of(batch):
+    """The offset and the time that those of its records are relative to."""
+    header = read_header(batch)
+    return header.base_offset, header.base_timestamp
 
 
 def targets(times):
@@ -50,19 +55,19 @@ def test_every_way_equals_a_linear_scan(differences):
     times = [T0 + sum(differences[: n + 1]) for n in range(len(differences))]
     records = rows(times)
     plain, zipped = bytes(encode_batch(records)), bytes(encode_batch(records, Codec.LZ4))
-    header = read_header(plain)
+    bases = bases_of(plain)
     highs, samples = highs_of(zipped, 2), walked(plain)
     for target in targets(times):
         expected = scan(records, target)
         assert highs.first_at_or_after(target) == expected
-        assert find_record(plain, HEADER_BYTES, len(records), header, target) == expected
+        assert find_record(plain, HEADER_BYTES, len(records), *bases, target) == expected
         span = samples.span_for(target)
         if span is None:
             assert expected is None
         else:
             count, start, end = span
             assert count <= RECORDS_PER_SAMPLE
-            assert find_record(plain[start:end], 0, count, header, target) == expected
+            assert find_record(plain[start:end], 0, count, *bases, target) == expected
 
 
 @given(steps, st.lists(st.integers(0, 220), max_size=5), st.booleans())
@@ -97,9 +102,9 @@ def test_all_records_of_an_appended_batch_have_its_time():
         (bytes(encode_batch(rows([5, 5, 5]), Codec.GZIP, append_time=5)), 2),
         (encode_wrapper([one._replace(timestamp_type=1) for one in rows([5, 5, 5])], 1, Codec.GZIP), 1),
     ):
-        assert highs_of(data, magic).first_at_or_after(5) == TimedRecord(5, 10)
+        assert highs_of(data, magic).first_at_or_after(5) == (5, 10)
         assert highs_of(data, magic).first_at_or_after(6) is None
-        assert highs_of(data, magic, 11).first_at_or_after(5) == TimedRecord(5, 11)
+        assert highs_of(data, magic, 11).first_at_or_after(5) == (5, 11)
 
 
 def test_records_without_a_time_are_no_answer():
@@ -109,7 +114,7 @@ def test_records_without_a_time_are_no_answer():
     ):
         assert list(highs_of(data, magic).offsets) == [12]
     data = bytes(encode_batch(rows([-1, -1, 7, -1])))
-    assert find_record(data, HEADER_BYTES, 4, read_header(data), 0) == TimedRecord(7, 12)
+    assert find_record(data, HEADER_BYTES, 4, *bases_of(data), 0) == (7, 12)
     assert list(walked(data).timestamps) == [7]
 
 
@@ -117,7 +122,7 @@ def test_a_batch_that_ends_early_is_damaged():
     data = bytes(encode_batch(rows([5, 6, 7])))
     for size in (0, 1, 2, 30):
         with pytest.raises(DecodeError):
-            find_record(data[: HEADER_BYTES + size], HEADER_BYTES, 3, read_header(data), 9)
+            find_record(data[: HEADER_BYTES + size], HEADER_BYTES, 3, *bases_of(data), 9)
 
 
 def filled(count):
@@ -183,4 +188,4 @@ def test_a_record_that_ends_before_its_offset_is_damaged():
     data = bytes(encode_batch([Record(0, 7, 0, b"k", b"v")]))
     begun = data[: HEADER_BYTES + 3]  # its size, attributes and time
     with pytest.raises(DecodeError, match="past the end"):
-        find_record(begun, HEADER_BYTES, 1, read_header(data), 7)
+        find_record(begun, HEADER_BYTES, 1, *bases_of(data), 7)
