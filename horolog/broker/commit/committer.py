@@ -69,6 +69,42 @@ class InternalCommit:
         self._done(failures)
 
 
+class _OwnRecords:
+    """How many records the broker's own batches hold that are not finished."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class _CountedCommit(InternalCommit):
+    """It counts until it is finished."""
+
+    __slots__ = ("_counted", "_records")
+
+    def __init__(
+        self,
+        partitions: Sequence[Partition],
+        done: Callable[[Failures], None],
+        counted: _OwnRecords,
+        records: int,
+        *,
+        durable: bool,
+    ) -> None:
+        self.partitions = partitions
+        self.timeout_ms = 0
+        self.durable = durable
+        self._done = done
+        self._counted = counted
+        self._records = records
+        counted.count += records
+
+    def finish(self, failures: Failures) -> None:
+        self._counted.count -= self._records
+        self._done(failures)
+
+
 class _SyncWait:
     """A commit that waits, and how many of its partitions are not yet safe."""
 
@@ -101,8 +137,7 @@ class Committer:
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
         self._queued: list[Commit] = []
-        self._own_records = 0
-        """Of batches of the broker's own that are not finished."""
+        self._own_records = _OwnRecords()
         self._end_of_tick = self._hold_queued if self.holds_all else self._write_queued
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
@@ -128,18 +163,12 @@ class Committer:
         self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool, records: int = 1
     ) -> None:
         """Have batches of the broker's own written, which hold so many records; `done` gets what failed."""
-        self._own_records += records
-
-        def finish(failures: Failures) -> None:
-            self._own_records -= records
-            done(failures)
-
-        self.submit(InternalCommit(partitions, finish, durable=durable))
+        self.submit(_CountedCommit(partitions, done, self._own_records, records, durable=durable))
 
     @property
     def has_room(self) -> bool:
         """Whether clients may have the broker write more batches of its own: the store may not answer for a while."""
-        return self._own_records < MOST_RECORDS
+        return self._own_records.count < MOST_RECORDS
 
     def _hold_queued(self) -> None:
         for commit in self._queued:
