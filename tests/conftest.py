@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.kafka.node import FLAGS_VARIABLE
 from tests.support import forking, rewriting, sampling, style
-from tests.support.broker_process import WORKERS_VARIABLE
+from tests.support.broker_process import BROKERS_VARIABLE, WORKERS_VARIABLE
 from tests.support.dealing import dealt
 from tests.support.fixtures import broker, session_broker, start_broker
 from tests.support.sampling import Share
@@ -94,6 +94,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--workers", type=int, help="broker processes have so many workers, unless the test says otherwise"
     )
+    parser.addoption("--brokers", type=int, help="so many brokers over one store take the place of each broker process")
     parser.addoption("--part-of", metavar="SEED", help="run a share of the tests, chosen by this seed")
     parser.addoption("--parts", type=int, default=sampling.PARTS, help="one test in so many belongs to a share")
     parser.addoption("--cases-of", metavar="SEED", default="1", help="choose the cases of tests marked one_in, or all")
@@ -107,6 +108,9 @@ def pytest_configure(config: pytest.Config) -> None:
     workers = config.getoption("--workers")
     if workers is not None:
         os.environ[WORKERS_VARIABLE] = str(workers)
+    brokers = config.getoption("--brokers")
+    if brokers is not None:
+        os.environ[BROKERS_VARIABLE] = str(brokers)
     stale = compiled.outdated()
     if stale:
         raise pytest.UsageError(
@@ -114,11 +118,11 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
-def skip_where_there_are_several(items: list[pytest.Item]) -> None:
+def skip_where_there_are_several(items: list[pytest.Item], mark: str) -> None:
     for item in items:
-        mark = item.get_closest_marker("one_worker")
-        if mark is not None:
-            item.add_marker(pytest.mark.skip(reason=f"one worker: {mark.args[0]}"))
+        found = item.get_closest_marker(mark)
+        if found is not None:
+            item.add_marker(pytest.mark.skip(reason=f"{mark.replace('_', ' ')}: {found.args[0]}"))
 
 
 @cache
@@ -202,7 +206,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 if item.get_closest_marker(mark) is not None:
                     item.add_marker(pytest.mark.skip(reason=f"{tool} is not installed"))
     if config.getoption("--workers") not in {None, 1}:
-        skip_where_there_are_several(items)
+        skip_where_there_are_several(items, "one_worker")
+    if config.getoption("--brokers") is not None:
+        skip_where_there_are_several(items, "one_worker")
+        skip_where_there_are_several(items, "one_broker")
     for item in items:
         if is_with_others(item.path) or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))

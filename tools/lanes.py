@@ -30,6 +30,7 @@ class Lane(NamedTuple):
 
 
 SERVED = ("horolog.broker", "horolog.client", "horolog.testing")
+SEEN_BY_CLIENTS, CLIENTS = ("horolog.broker", "horolog.client"), ("tests/wire", "tests/golden", "tests/interop")
 LANES = {
     "planted": Lane(("horolog.broker",), ("tests/simulation",)),
     "marked": Lane(SERVED, ("tests",)),
@@ -37,7 +38,8 @@ LANES = {
     "pipeline": Lane(("horolog.pipeline", "pyspark_horolog"), ("tests/pipeline",), by_room=True),
     "browser": Lane(("horolog.console",), ("tests/console",)),
     "faults": Lane(("horolog.broker",), ("tests/faults", "tests/workers")),
-    "workers": Lane(("horolog.broker", "horolog.client"), ("tests/wire", "tests/golden", "tests/interop")),
+    "workers": Lane(SEEN_BY_CLIENTS, CLIENTS),
+    "store": Lane(SEEN_BY_CLIENTS, CLIENTS),
 }
 
 

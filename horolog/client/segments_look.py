@@ -12,7 +12,10 @@ from horolog.client.segments.segments_look import (
     HttpUrlError,
     NoSegments,
     ask,
+    ask_each,
     find,
+    find_each,
+    leaders_of,
     look,
 )
 
@@ -28,6 +31,9 @@ __all__ = [
     "HttpUrlError",
     "NoSegments",
     "ask",
+    "ask_each",
     "find",
+    "find_each",
+    "leaders_of",
     "look",
 ]

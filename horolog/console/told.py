@@ -1,16 +1,18 @@
-"""Gets the segments of a topic for a page: the broker's list, or a short sentence that says why there is none.
+"""Gets the segments of a topic for a page: the brokers' lists, or a short sentence that says why there is none.
 
-The HTTP port's address and reachability are cached for some seconds: a port that does not answer delays only one page.
+The addresses of HTTP ports and whether they answer are cached for some seconds: a port that does not answer delays only one page.
 """
 
+import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from horolog.client.segments.segments_look import HttpAccess, NoSegments, ask_each, find_each, leaders_of
 from horolog.console.recent import recent
 
 if TYPE_CHECKING:
     from horolog.client.segments.segments import TopicSegments
-    from horolog.client.segments.segments_look import HttpAccess
     from horolog.client.wire.client import Client
     from horolog.client.wire.cluster_view import TopicView
     from horolog.console.options import Cluster
@@ -19,43 +21,45 @@ ADDRESS_SECONDS = 20.0
 REACHED_WITHIN_MS = 1500
 
 
-class Door(NamedTuple):
-    access: "HttpAccess | None"
-    why: str = ""
-
-
 async def segments_of(
     client: "Client", cluster: "Cluster", topic: "TopicView", partitions: Sequence[int], times: Sequence[int]
 ) -> "tuple[TopicSegments | None, str]":
     """The segments of all the partitions; else None and the reason."""
-    from horolog.client.segments.segments_look import NoSegments, ask
-
-    door = await _door(client, cluster)
-    if door.access is None:
-        return None, door.why
     try:
-        told = await ask(door.access, topic, partitions, times)
+        told = await ask_each(await _doors(client, cluster, topic, partitions), topic, partitions, times)
     except NoSegments as error:
         return None, str(error)
     return (told, "") if told.covers(partitions) else (None, "some partitions do not report their segments now")
 
 
-async def _door(client: "Client", cluster: "Cluster") -> Door:
-    async def open_it() -> Door:
-        from dataclasses import replace
+async def _doors(
+    client: "Client", cluster: "Cluster", topic: "TopicView", partitions: Sequence[int]
+) -> list[HttpAccess]:
+    """The HTTP ports to ask: those of the leaders, or the one that is given. Raises NoSegments."""
+    given = cluster.http or HttpAccess()
+    leaders = frozenset() if given.url is not None else frozenset(leaders_of(topic, partitions))
 
+    async def ask() -> "list[HttpAccess] | str":
         from horolog.client.admin.admin_configs import ConfigAdmin
-        from horolog.client.segments.segments_look import HttpAccess, NoSegments, find
-        from horolog.client.wire.http_get import NoAnswer, get
 
         try:
-            found = await find(ConfigAdmin(client), cluster.http or HttpAccess())
+            found = [given] if given.url else [*(await find_each(ConfigAdmin(client), given, leaders)).values()]
+            await asyncio.gather(*map(_check, dict.fromkeys(found)))
         except NoSegments as error:
-            return Door(None, str(error))
-        try:
-            await get(replace(found, timeout_ms=REACHED_WITHIN_MS), "/health")
-        except NoAnswer as error:
-            return Door(None, f"the broker's HTTP port, {found.host}:{found.port}, {error}")
-        return Door(found)
+            return str(error)
+        return found
 
-    return await recent(client).get("http", ADDRESS_SECONDS, open_it)
+    known = await recent(client).get(("http", leaders), ADDRESS_SECONDS, ask)
+    if isinstance(known, str):
+        raise NoSegments(known)
+    return known
+
+
+async def _check(door: HttpAccess) -> None:
+    """Raises NoSegments if no broker answers there."""
+    from horolog.client.wire.http_get import NoAnswer, get
+
+    try:
+        await get(replace(door, timeout_ms=REACHED_WITHIN_MS), "/health")
+    except NoAnswer as error:
+        raise NoSegments(f"the broker's HTTP port, {door.host}:{door.port}, {error}") from error

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from benchmarks.peer import Peer
@@ -88,6 +89,7 @@ def check(found: Found, leader: Peer, case: Case) -> None:
         assert leader.offset_at(case.name, target) == linear_scan(records, target)[0], f"{case.name}: target {target}"
 
 
+@pytest.mark.one_broker("a folder is adopted")
 def test_two_workers_serve_what_the_java_consumer_read(golden_root: Path, tmp_path: Path) -> None:
     seed = os.environ.get("HOROLOG_SEED", "1")
     cases = [(Case(name, golden_root), stage) for name, stage in chosen(seed)]

@@ -11,6 +11,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
 from tests.support.golden import Case, GoldenRecord
 
+pytestmark = pytest.mark.one_broker("a folder is adopted")
 TRANSACTIONAL = ("v2-txn", "v2-txn-multiseg", "v2-compacted-txn")
 PLAIN = (
     "v0-multiseg",

@@ -123,6 +123,7 @@ class Flood:
             thread.join(20)
 
 
+@pytest.mark.one_broker("it speaks to one leader, which moves")
 @pytest.mark.parametrize("acks", [ALL, LEADER])
 def test_what_was_appended_is_answered_and_nothing_else_was(start_broker: BrokerStarter, acks: int) -> None:
     broker = start_broker()

@@ -151,6 +151,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.one_broker("frames go to one broker")
 def test_kafka_python_catches_up_with_its_own_settings(behind: tuple[str, str]) -> None:
     address, topic = behind
     consumer = KafkaConsumer(bootstrap_servers=address, auto_offset_reset="earliest")
@@ -165,6 +166,7 @@ def test_kafka_python_catches_up_with_its_own_settings(behind: tuple[str, str]) 
     assert count == MANY_PARTITIONS * BATCHES_EACH
 
 
+@pytest.mark.one_broker("frames go to one broker")
 def test_librdkafka_catches_up_with_its_own_settings(behind: tuple[str, str]) -> None:
     address, topic = behind
     consumer = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": "behind"})

@@ -72,6 +72,7 @@ class OldKafkaBroker(BrokerProcess):
         ]
 
 
+@pytest.mark.one_broker("the file has the folder and the port of one")
 def test_a_properties_file_of_kafka_0_10_says_where_to_listen_and_what_to_tell(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

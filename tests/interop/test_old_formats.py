@@ -30,7 +30,7 @@ from tests.interop.toolchains import BuildFailedError, java_program, node_progra
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.one_broker("its frames go to one broker")]
 
 HERE = Path(__file__).parent
 RELEASES = ("0.9.0", "0.10.2", "3.0")

@@ -30,6 +30,7 @@ def test_acknowledged_records_survive(start_broker: BrokerStarter, end: str, cod
     )
 
 
+@pytest.mark.one_broker("only a broker without a store marks its folder as clean")
 def test_it_stops_cleanly_and_says_where_it_listens(start_broker: BrokerStarter) -> None:
     broker = start_broker()
     assert str(broker.data) in broker.ready_line

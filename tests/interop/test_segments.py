@@ -69,6 +69,7 @@ def on_disk(folder):
     return segments, records
 
 
+@pytest.mark.one_broker("its folders are read")
 async def test_segments_are_those_of_the_folders_and_times_lie_in_their_brackets(served):
     await fill(served.address)
     times = [NOW_MS + hour * HOUR for hour in range(-9, RECORDS // 4 + 9)]

@@ -6,6 +6,7 @@ import socket
 import urllib.request
 from collections import Counter
 
+import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -31,6 +32,7 @@ def samples(port, name):
     return found
 
 
+@pytest.mark.one_broker("its metrics have the partitions that it leads")
 def test_a_process_from_start_to_stop(start_broker, tmp_path, monkeypatch):
     port = free_port()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:

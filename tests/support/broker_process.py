@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from benchmarks.process import children, is_alive
+from benchmarks.process import children, free_ports, is_alive
 from tests.support import forking
 from tests.support.forking import Forked
 
 PROJECT = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_SECONDS = 90.0
 STOP_TIMEOUT_SECONDS = 90.0
+_PORT = re.compile(r":(\d+)(?=,|$)")
 _ADDRESS = re.compile(r"(127\.0\.0\.1):(\d+)")
 
 TARGET_SETTINGS: dict[str, str] = {
@@ -31,6 +32,9 @@ TARGET_SETTINGS: dict[str, str] = {
 WORKERS, WORKER_PORTS, WORKERS_VARIABLE = "horolog.workers", "horolog.worker.ports", "HOROLOG_TEST_WORKERS"
 """The default number of a broker's workers: `pytest --workers` sets the variable."""
 
+BROKERS_VARIABLE = "HOROLOG_TEST_BROKERS"
+"""So many brokers over one store are started in place of each: `pytest --brokers` sets the variable."""
+
 
 class BrokerNotReadyError(Exception):
     """The broker ended, or printed no ready line in time; the text contains its output."""
@@ -39,6 +43,26 @@ class BrokerNotReadyError(Exception):
 def any_free_port(listeners: str) -> str:
     """Free ports for workers: those after the listener's may be taken by another test or the next listener."""
     return ",".join(f"{one.partition('://')[0]}:0" for one in listeners.split(","))
+
+
+FIRST_NODE, NODES_APART = 1, 10
+OVER_A_STORE = {
+    "horolog.store.flush.ms": "5",
+    "horolog.store.lease.ms": "10000",
+    "horolog.peers.timeout.ms": "10000",
+}
+"""Brokers of a busy machine do not take each other for dead."""
+WITH_PORTS = ("listeners", "advertised.listeners", "horolog.http.listen")
+
+
+def on_other_ports(settings: Mapping[str, str]) -> dict[str, str]:
+    """The same settings for another broker of the cluster."""
+    given = {port for key in WITH_PORTS for port in _PORT.findall(settings.get(key, "")) if port != "0"}
+    ports = dict(zip(given, map(str, free_ports(len(given))), strict=True)) | {"0": "0"}
+    return {
+        key: _PORT.sub(lambda found: f":{ports[found[1]]}", value) if key in WITH_PORTS else value
+        for key, value in settings.items()
+    }
 
 
 class BrokerProcess:
@@ -55,6 +79,9 @@ class BrokerProcess:
         self.ready_line = ""
         self.ready_seconds = 0.0
         self._process: subprocess.Popen[bytes] | Forked | None = None
+        self.node = FIRST_NODE
+        self.cluster_size = int(os.environ.get(BROKERS_VARIABLE, "1"))
+        self._others: list[BrokerProcess] = []
 
     @classmethod
     def at(cls, address: str) -> "BrokerProcess":
@@ -98,12 +125,23 @@ class BrokerProcess:
             f"{self.host}:{self.port}",
         ]
         asked = os.environ.get(WORKERS_VARIABLE)
-        settings = ({WORKERS: asked} if asked else {}) | self.settings
+        settings = ({WORKERS: asked} if asked else {}) | self._of_store() | self.settings
         if settings.get(WORKERS, "1") != "1":
             settings = {WORKER_PORTS: any_free_port(settings.get("listeners", "PLAINTEXT://"))} | settings
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         return command
+
+    @property
+    def _store(self) -> Path:
+        """The folder that all brokers of its cluster share."""
+        return self.data.parent / f"{self.data.name.partition('-node-')[0]}-store"
+
+    def _of_store(self) -> dict[str, str]:
+        if not os.environ.get(BROKERS_VARIABLE):
+            return {}
+        self._store.mkdir(exist_ok=True)
+        return {"horolog.store": f"file://{self._store}", "node.id": str(self.node)} | OVER_A_STORE
 
     def start(self, ready_within_seconds: float = READY_TIMEOUT_SECONDS) -> "BrokerProcess":
         assert not self.running, "the broker runs already"
@@ -122,7 +160,19 @@ class BrokerProcess:
         found = _ADDRESS.search(self.ready_line)
         assert found, f"the ready line names no address: {self.ready_line!r}"
         self.port = int(found[2])
+        self._start_others()
         return self
+
+    def _start_others(self) -> None:
+        for number in range(len(self._others) + 1, self.cluster_size):
+            node = FIRST_NODE + number * NODES_APART
+            settings = on_other_ports(self.settings)
+            other = type(self)(self.data.with_name(f"{self.data.name}-node-{node}"), settings, host=self.host)
+            other.node, other.cluster_size = node, 1
+            self._others.append(other)
+        for other in self._others:
+            if not other.running:
+                other.start()
 
     def _read_ready_line(self, deadline: float) -> str:
         assert self._process is not None
@@ -149,10 +199,14 @@ class BrokerProcess:
 
     def stop(self, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> int:
         """Send SIGTERM and wait; returns the exit status. A broker that does not end in time is killed, and that fails the test."""
+        for other in self._others:
+            other.stop(timeout_seconds)
         return self._end(signal.SIGTERM, timeout_seconds)
 
     def kill(self) -> int:
         """Send SIGKILL and wait, as after a crash of this one process; its workers, if any, end with it."""
+        for other in self._others:
+            other.kill()
         workers = children(self.pid) if self.running else []
         code = self._end(signal.SIGKILL, STOP_TIMEOUT_SECONDS)
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ BrokerStarter = Callable[..., BrokerProcess]
 
 @pytest.fixture
 def start_broker(tmp_path: Path) -> Iterator[BrokerStarter]:
-    """Start brokers with the test's own settings; `data=` takes over a folder. All are stopped after the test."""
+    """Start brokers with the test's own settings; `data=` takes over a folder, `brokers=` is the size of the cluster over a store."""
     started: list[BrokerProcess] = []
 
-    def start(data: Path | None = None, **settings: object) -> BrokerProcess:
+    def start(data: Path | None = None, *, brokers: int | None = None, **settings: object) -> BrokerProcess:
         chosen = {key.replace("__", "."): str(value) for key, value in settings.items()}
         broker = BrokerProcess(data or tmp_path / f"broker-{len(started)}", chosen)
+        broker.cluster_size = brokers or broker.cluster_size
         started.append(broker)
         return broker.start()
 
@@ -43,7 +45,16 @@ def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerP
     if other := os.environ.get("HOROLOG_TEST_BROKER"):
         yield BrokerProcess.at(other)
         return
-    running = BrokerProcess(tmp_path_factory.mktemp("session-broker") / "data", TARGET_SETTINGS).start()
+    with shared_broker(tmp_path_factory.mktemp("session-broker")) as running:
+        yield running
+
+
+@contextmanager
+def shared_broker(folder: Path, brokers: int | None = None) -> Iterator[BrokerProcess]:
+    """`brokers`: of its cluster, unless as many as `pytest --brokers` says."""
+    running = BrokerProcess(folder / "data", TARGET_SETTINGS)
+    running.cluster_size = brokers or running.cluster_size
+    running.start()
     yield running
     running.stop()
 

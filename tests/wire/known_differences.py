@@ -46,3 +46,20 @@ OF_SEVERAL_WORKERS: dict[str, str] = {
     "f.oc.fetch_unknown": NO_NAME,
 }
 """Cases that may differ where several workers serve."""
+
+NEW_LEAD = (
+    "in the first seconds of a lead a gap may be where another broker has refused a batch: NOT_LEADER_OR_FOLLOWER"
+)
+
+OVER_A_STORE: dict[str, str] = dict.fromkeys(
+    (
+        "b.i.epoch_bump_seq5",
+        "b.i.first_nonzero",
+        "b.i.gap",
+        "b.i.overlap",
+        "b.i.seq_wrap",
+        "b.i.two_partitions",
+    ),
+    NEW_LEAD,
+)
+"""Cases that differ where brokers share a store."""

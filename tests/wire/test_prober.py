@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.broker_process import PROJECT, TARGET_SETTINGS, WORKERS_VARIABLE, BrokerProcess
+from tests.support.broker_process import BROKERS_VARIABLE, PROJECT, WORKERS_VARIABLE
 from tests.support.file_lock import alone
+from tests.support.fixtures import shared_broker
 from tests.vendor.wire_prober.cases import CASES
 from tests.vendor.wire_prober.score import Verdict, counts, differences, judge, oracles
 from tests.wire import known_differences
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.timeout(600)
 PROBE = PROJECT / "tests" / "vendor" / "wire_prober" / "probe.py"
 JOBS = 4
 WORKERS = int(os.environ.get(WORKERS_VARIABLE, "1"))
+OVER_A_STORE = BROKERS_VARIABLE in os.environ
 
 
 def scored() -> set[str]:
@@ -43,8 +45,7 @@ GROUPS = {
 
 def probe(folder: Path, *flags: str) -> dict[str, Any]:
     """Run the prober as its users do, against a broker of its own with the target configuration."""
-    broker = BrokerProcess(folder / "data", TARGET_SETTINGS).start()
-    try:
+    with shared_broker(folder, brokers=1) as broker:
         out = folder / "result.json"
         command = [sys.executable, str(PROBE), broker.address, "--out", str(out), "--jobs", str(JOBS), *flags]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=500, check=False)
@@ -52,8 +53,6 @@ def probe(folder: Path, *flags: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads(out.read_text())
         result["unhandled"] = [line for line in broker.log().splitlines() if "Traceback" in line]
         return result
-    finally:
-        broker.stop()
 
 
 def once_for_all_workers(tmp_path_factory: pytest.TempPathFactory, name: str, *flags: str) -> dict[str, Any]:
@@ -94,9 +93,10 @@ def without_other_workers(found: list[tuple[str, str, str]]) -> list[tuple[str, 
 
 
 def skip_where_known(name: str, found: list[tuple[str, str, str]], table: Mapping[str, str]) -> None:
-    """End the test of a case that differs as it is known to, also for the reason that several workers serve."""
+    """End the test of a case that differs as it is known to, also because several workers serve, or one broker over a store."""
     of_workers = known_differences.OF_SEVERAL_WORKERS if WORKERS > 1 else {}
-    why = table.get(name) or of_workers.get(name)
+    of_store = known_differences.OVER_A_STORE if OVER_A_STORE else {}
+    why = table.get(name) or of_workers.get(name) or of_store.get(name)
     if found and why:
         pytest.skip(f"known difference: {why}")
 

@@ -25,6 +25,10 @@ class MemberListener(NamedTuple):
     host: str
     port: int
 
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
 
 class ClusterMember(NamedTuple):
     """A broker that has registered, and has neither left nor been fenced."""

@@ -43,6 +43,13 @@ class Joined(NamedTuple):
     state: BucketState
 
 
+def at_one_address(state: BucketState, node: int) -> list[tuple[int, str]]:
+    """The other members that advertise an address of this one, each with the address."""
+    mine = {one.address for one in state.members[node].listeners}
+    others = [(number, one.address) for number, member in state.members.items() for one in member.listeners]
+    return sorted((number, address) for number, address in others if number != node and address in mine)
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
     """The steps by which a broker becomes a member."""

@@ -34,7 +34,7 @@ from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.metered_requests import MeteredRequests
 from horolog.broker.bucket.names import NONCE_SIZE, Wal
 from horolog.broker.bucket.rack_aware_selector import RackAwareSelector
-from horolog.broker.bucket.registration import Joined, Registration
+from horolog.broker.bucket.registration import Joined, Registration, at_one_address
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
@@ -92,6 +92,10 @@ PARTING_S = 0.2
 SEGMENT_READERS = 2
 REMOVES_WITHIN_S = 2.0
 """How long a broker that has left removes the small objects that it has merged."""
+ONE_ADDRESS = (
+    "broker %s advertises %s, too: requests for one of the two reach the other, unless that broker has ended; set advertised.listeners"
+    " of each to an address of its own"
+)
 
 
 class StoreUse(NamedTuple):
@@ -203,6 +207,8 @@ class OverStore:
         self._journal.read = self.report.reading(self._watch.journal_read)
         self._peers.refused = self._watch.refused
         log.info("broker %s has joined cluster %s: its WAL is %s", entry.node, cluster_id, self._joined.wal)
+        for other, address in at_one_address(self._joined.state, entry.node):
+            log.warning(ONE_ADDRESS, other, address)
         return self._process(cluster_id)
 
     def _process(self, cluster_id: str) -> BrokerProcess:

@@ -4,7 +4,8 @@ The response counts only if it has the same topic id: an address like 127.0.0.1 
 is sent only to a given address, and to the broker's own host.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -19,6 +20,7 @@ LISTEN, PROTOCOL = "horolog.http.listen", "horolog.http.protocol"
 TOKEN_VARIABLE = "HOROLOG_HTTP_TOKEN"  # noqa: S105 - the name of a variable
 DEFAULT_TIMEOUT_MS = 5000
 TIMES_AT_ONCE = 1000
+NO_LEADER = -1
 MOST_BYTES = 32 << 20
 ANY_HOST = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
 KAFKA = "Kafka does not expose its segments"
@@ -88,10 +90,11 @@ async def find(admin: "ConfigAdmin", given: HttpAccess) -> HttpAccess:
     return await _of_node(admin, nodes[min(nodes)], given)
 
 
-async def find_each(admin: "ConfigAdmin", given: HttpAccess) -> dict[int, HttpAccess]:
-    """The access of each broker by its number, as the brokers report it; workers share one. Raises NoSegments if one has none."""
+async def find_each(admin: "ConfigAdmin", given: HttpAccess, only: Collection[int] = ()) -> dict[int, HttpAccess]:
+    """The access of each broker, or of some, by its number, as it reports it; workers share one. Raises NoSegments if one has none."""
     nodes = await _nodes(admin)
-    return {number: await _of_node(admin, nodes[number], given) for number in sorted(nodes)}
+    wanted = nodes.keys() & only or nodes
+    return {number: await _of_node(admin, nodes[number], given) for number in sorted(wanted)}
 
 
 async def _nodes(admin: "ConfigAdmin") -> "dict[int, Node]":
@@ -167,6 +170,22 @@ async def ask(
     return found
 
 
+async def ask_each(
+    accesses: Iterable[HttpAccess], topic: "TopicView", partitions: Sequence[int] = (), times: Sequence[int] = ()
+) -> TopicSegments:
+    """What these brokers list together, each the partitions that it leads. Raises NoSegments."""
+    answers = await asyncio.gather(*(ask(one, topic, partitions, times) for one in dict.fromkeys(accesses)))
+    listed = {index: found for answer in answers for index, found in answer.partitions.items()}
+    return answers[0]._replace(partitions=listed)
+
+
+def leaders_of(topic: "TopicView", partitions: Sequence[int] = ()) -> set[int]:
+    """The brokers that lead these partitions, or any if none is named."""
+    wanted = partitions or topic.partitions
+    leaders = {topic.partitions[index].leader for index in wanted if index in topic.partitions}
+    return leaders - {NO_LEADER}
+
+
 async def look(
     admin: "ConfigAdmin",
     topic: "TopicView",
@@ -175,5 +194,9 @@ async def look(
     partitions: Sequence[int] = (),
     times: Sequence[int] = (),
 ) -> TopicSegments:
-    """Find the address and ask. Raises NoSegments."""
-    return await ask(await find(admin, given or HttpAccess()), topic, partitions, times)
+    """Ask the leaders, each at the address that it reports, or the given address alone. Raises NoSegments."""
+    given = given or HttpAccess()
+    if given.url is not None:
+        return await ask(given, topic, partitions, times)
+    found = await find_each(admin, given, leaders_of(topic, partitions))
+    return await ask_each(found.values(), topic, partitions, times)

@@ -7,7 +7,7 @@ from horolog.client.segments.segments_look import HttpAccess
 from horolog.console import told
 from horolog.console.options import Cluster
 from horolog.console.told import segments_of
-from horolog.testing import horolog_broker
+from horolog.testing import horolog_broker, horolog_cluster
 from tests.support.console_browser import topic_with
 
 NOW_MS = 1_700_000_000_000
@@ -30,6 +30,13 @@ async def test_a_horolog_tells():
         assert (await asked(client, partitions=(0, 5)))[1].endswith(
             "does not know this topic, or is older than this page"
         )
+
+
+async def test_each_broker_of_a_cluster_is_asked_for_what_it_leads():
+    async with horolog_cluster(horolog_http_listen="127.0.0.1:0") as cluster, Client(cluster.bootstrap) as client:
+        await topic_with(client, "t", [(NOW_MS, b"x")], 3)
+        found, why = await asked(client, partitions=range(3))
+        assert (sorted(found.partitions), why) == ([0, 1, 2], "")
 
 
 async def test_one_that_does_not():

@@ -1,17 +1,19 @@
 """How a broker becomes a member, in a store that is calm or not."""
 
+from dataclasses import replace
+
 import pytest
 
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.journal_objects import Founding, encode_founding
 from horolog.broker.bucket.names import LOG, Wal, key
-from horolog.broker.bucket.registration import ImportUnfinished, Registration, TwoOfOneNumber
+from horolog.broker.bucket.registration import ImportUnfinished, Registration, TwoOfOneNumber, at_one_address
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.bucket.wal_object import Identity, NewRun, encode
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore
-from tests.unit.broker.bucket.bucket_states import ID, registered
+from tests.unit.broker.bucket.bucket_states import ID, after, registered
 
 
 class Store:
@@ -49,6 +51,13 @@ class Store:
             run(register(node))
         self.schedule.run()
         return joined
+
+
+def test_members_that_advertise_one_address_are_found():
+    state = after(registered(1), registered(2), replace(registered(3), listeners=registered(1).listeners))
+    assert at_one_address(state, 3) == [(1, "host1:9092")]
+    assert at_one_address(state, 1) == [(3, "host1:9092")]
+    assert at_one_address(state, 2) == []
 
 
 def test_no_broker_starts_behind_an_entry_that_it_cannot_read():

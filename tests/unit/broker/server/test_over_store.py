@@ -314,6 +314,15 @@ async def test_a_second_process_with_the_same_number_is_refused(tmp_path):
             await OverStore(made.settings(1), made.new_requests(), OF_STORE, asyncio.get_running_loop()).register()
 
 
+async def test_a_broker_with_the_address_of_another_says_so(tmp_path, monkeypatch, caplog):
+    port = free_port()
+    monkeypatch.setattr("tests.unit.broker.server.test_over_store.free_port", lambda: port)
+    async with brokers(tmp_path, 1) as made:
+        settings, use, loop = made.settings(2), OF_STORE, asyncio.get_running_loop()
+        await OverStore(settings, made.new_requests(), use, loop).register()
+        assert f"broker 1 advertises 127.0.0.1:{port}, too: " in caplog.text
+
+
 async def test_a_broker_that_finds_another_with_its_number_ends(tmp_path):
     async with brokers(tmp_path, 1, 2) as made:
         over, _ = made.running[1]

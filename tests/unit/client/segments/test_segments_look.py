@@ -15,13 +15,15 @@ from horolog.client.segments.segments_look import (
     HttpUrlError,
     NoSegments,
     ask,
+    ask_each,
     find,
     find_each,
+    leaders_of,
     look,
 )
 from horolog.client.values.errors import KafkaError
 from horolog.protocol.errors import ErrorCode
-from horolog.testing import horolog_broker
+from horolog.testing import horolog_broker, horolog_cluster
 from tests.support.certificates import Certificates
 
 TOKEN = "a-token-of-16-chars"
@@ -106,6 +108,17 @@ class Said:
         if isinstance(self.settings, Exception):
             raise self.settings
         return {key: Config(key, value, 4) for key, value in self.settings.items()}
+
+
+async def test_brokers_of_a_cluster_list_what_each_leads():
+    async with horolog_cluster(horolog_http_listen="127.0.0.1:0") as cluster, Admin(cluster.bootstrap) as admin:
+        await admin.create_topic("t", 6)
+        topic = (await admin.client.metadata(["t"])).topics["t"]
+        assert leaders_of(topic) == {1, 2, 3}
+        assert leaders_of(topic, [0]) == {topic.partitions[0].leader}
+        found = await find_each(admin, HttpAccess())
+        assert sorted((await ask_each(found.values(), topic)).partitions) == list(range(6))
+        assert sorted((await look(admin, topic, times=[1])).partitions) == list(range(6))
 
 
 @pytest.mark.parametrize(
