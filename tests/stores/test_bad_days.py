@@ -8,10 +8,16 @@ import time
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from horolog.broker.backup.rounds import moments_in
+from horolog.broker.backup.verifying import verify
 from horolog.broker.bucket import block_fetcher, store_access
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.stores.faults import StoreError
 from horolog.stores.opening import open_store
+from tests.support.backed_up import BackedUp
 from tests.support.hostile_store import ENVIRONMENT, Habit, serving
 from tests.support.log_model import read_all
+from tests.unit.broker.server import test_over_store
 from tests.unit.broker.server.test_over_store import Brokers, running, until
 
 TIMEOUT_S = 0.2
@@ -133,7 +139,7 @@ async def test_nothing_is_acknowledged_meanwhile_and_all_of_it_afterwards(tmp_pa
 
 async def old_records(made, count=20):
     """Have that many records lie in closed segments of the store, and another broker lead them, whose disk has none of them."""
-    made.given = {"log.segment.bytes": "300", "horolog.store.segment.ms": "1000"}
+    made.given = {"log.segment.bytes": "300"}
     await made.start(1)
     await made.create(1)
     over, broker = made.running[1]
@@ -184,6 +190,72 @@ async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
             assert consumer.errors == []
             (line,) = [one.getMessage() for one in caplog.records if one.getMessage().endswith(reason)]
             assert line.startswith("t-0: offsets 0 up to 4 cannot be read: data/" if status < 500 else AWAY)
+
+
+async def test_objects_that_the_store_does_not_delete_go_once_it_does(tmp_path, caplog, monkeypatch):
+    now = test_over_store.OF_STORE._replace(delete_delay_ms=0, history_ms=0)
+    monkeypatch.setattr(test_over_store, "OF_STORE", now)
+    with serving() as server:
+        async with running(OverServer(tmp_path, server)) as made:
+            await old_records(made)
+            server.refuses.update(dict.fromkeys(("DELETE", "POST"), (403, "AccessDenied")))
+            topic = made[2].topics["t"]
+            of_topic = f"f/data/{topic.id.hex()}/"
+
+            def left():
+                return [name for name in list(server.objects) if name.startswith(of_topic)]
+
+            try:
+                assert left()
+                made[2].delete_topics({"t": topic.id}, lambda _: None)
+                await until(lambda: said(caplog, AWAY))
+                assert left()
+                made[2].create_topics([NewTopic("t", 1)], lambda _: None)
+                await until(lambda: made.served() == {0: 2})
+                sender = Sender(made.running[2][1])
+                sender.send(b"meanwhile")
+                await until(lambda: sender.has(b"meanwhile"))
+            finally:
+                server.refuses.clear()
+            await until(lambda: not left())
+            (line,) = said(caplog, AWAY)
+            assert line.endswith("access denied (AccessDenied)")
+            assert [row[2] for row in read_all(made[2].topics["t"].find(0))] == [b"meanwhile"]
+
+
+@pytest.mark.parametrize(
+    ("refuses", "habit", "reason"),
+    [
+        ({"PUT": (403, "AccessDenied")}, Habit.GOOD, "access denied"),
+        (dict.fromkeys(EVERYTHING, (404, "NoSuchBucket")), Habit.GOOD, "there is no bucket lake"),
+        ({"GET": (500, "")}, Habit.GOOD, "the store answers 500"),
+        ({"PUT": (503, "SlowDown")}, Habit.GOOD, "the store answers 503"),
+        ({}, Habit.NEVER_ANSWERS, "does not answer in time"),
+        ({}, Habit.RESETS, "cannot be reached"),
+    ],
+    ids=["403", "404", "500", "503", "never", "resets"],
+)
+def test_a_round_of_a_backup_fails_with_the_reason_and_the_next_one_has_everything(refuses, habit, reason):
+    with serving() as server:
+        made = BackedUp()
+        made.store = open_store("s3://lake/b", server.endpoint, ENVIRONMENT, TIMEOUT_S, retries=0)
+        made.rounds = made.new_rounds(store=made.store)
+        before = made.round().moment
+        old = made.log_of("events")
+        made.source.fill("events", 6)
+        server.refuses.update(refuses)
+        server.habit = habit
+        with pytest.raises(StoreError, match=reason):
+            made.round()
+        server.refuses.clear()
+        server.habit = Habit.GOOD
+        after = made.round().moment
+        newest, *others = moments_in(made.store)
+        assert (newest.number, before.number in {one.number for one in others}) == (after.number, True)
+        assert verify(made.store, [newest, *others]).findings == ()
+        for moment, log in ((before, old), (after, made.log_of("events"))):
+            restored, storage = made.restored(moment)
+            assert (restored.findings, made.log_of("events", storage)) == ([], log)
 
 
 async def test_a_slow_store_is_only_slow(tmp_path, caplog):
