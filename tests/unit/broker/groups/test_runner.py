@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups import runner as runner_module
 from horolog.broker.groups.classic_events import Downgraded, JoinOver
@@ -93,6 +94,22 @@ def test_what_follows_comes_once_the_records_are_written_or_cannot_be(runner, wo
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if fails else ErrorCode.NONE
     assert script.events == ["begin", ("stored", code)]
     assert world.cluster.topics["__consumer_offsets"].find(0).high_watermark == (0 if fails else 1)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_client_whose_records_are_not_written_in_time_gets_its_refusal(runner, world, group, monkeypatch, is_late):
+    decision, told = Decision(group), []
+    decision.write([ENTRY], lambda code: ("stored", code))
+    decision.answer_if_late(told.append, "late")
+    script = play(monkeypatch, decision)
+    world.committer.holds = is_late
+    runner.run(group, "begin")
+    world.tick()
+    world.advance(round(ANSWERED_WITHIN_S * 1000))
+    assert told == ["late"] * is_late
+    world.committer.holds = False
+    world.tick()
+    assert (script.events, len(told)) == (["begin", ("stored", ErrorCode.NONE)], is_late)
 
 
 def test_an_event_that_decides_nothing_does_nothing(runner, world, group):
