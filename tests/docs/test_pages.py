@@ -129,6 +129,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/pipeline.md", 'pipeline.table(spark, "/data/orders", ...'): ELSEWHERE,
     ("docs/pipeline.md", "$ horolog pipeline ..."): ELSEWHERE,
     ("docs/pipeline.md", "mirror: ..."): ELSEWHERE,
+    ("docs/pipeline.md", "archive = spark.read..."): OVER_A_STORE,
     ("docs/measurements.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,
 }
 
