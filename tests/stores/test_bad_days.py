@@ -3,22 +3,26 @@
 What the start gets from such stores is in tests/unit/broker/server/test_store_run.py, objects that are deleted are in test_over_store.py.
 """
 
+import signal
 import time
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from horolog.base import interrupts
 from horolog.broker.backup.rounds import moments_in
 from horolog.broker.backup.verifying import verify
 from horolog.broker.bucket import block_fetcher, store_access
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Created, Outcome
 from horolog.stores.opening import open_store
 from tests.support.backed_up import BackedUp
 from tests.support.hostile_store import ENVIRONMENT, Habit, serving
 from tests.support.log_model import read_all
 from tests.unit.broker.server import test_over_store
 from tests.unit.broker.server.test_over_store import Brokers, running, until
+from tests.unit.broker.server.test_store_run import Teller, begin, ended
 
 TIMEOUT_S = 0.2
 LEAST_PAUSE_S = 0.1
@@ -52,13 +56,18 @@ class OverServer(Brokers):
 class Sender:
     """A producer whose acknowledgements are counted when a test looks."""
 
-    def __init__(self, broker):
+    def __init__(self, broker, partition=0, **settings):
         address = f"127.0.0.1:{broker.listeners[0].port}"
         how = {"enable.idempotence": True, "linger.ms": 0, "log_level": 0, "retry.backoff.ms": 20}
-        self.acknowledged, self._producer = [], Producer({"bootstrap.servers": address, **how})
+        how |= {key.replace("_", "."): value for key, value in settings.items()}
+        self.acknowledged, self._partition, self._producer = (
+            [],
+            partition,
+            Producer({"bootstrap.servers": address, **how}),
+        )
 
     def send(self, value):
-        self._producer.produce("t", value, partition=0, on_delivery=self._note)
+        self._producer.produce("t", value, partition=self._partition, on_delivery=self._note)
 
     def _note(self, error, message):
         assert error is None, error
@@ -256,6 +265,30 @@ def test_a_round_of_a_backup_fails_with_the_reason_and_the_next_one_has_everythi
         for moment, log in ((before, old), (after, made.log_of("events"))):
             restored, storage = made.restored(moment)
             assert (restored.findings, made.log_of("events", storage)) == ([], log)
+
+
+async def test_a_broker_that_alone_is_without_the_store_leaves_its_producers_to_others(tmp_path, monkeypatch):
+    """One that knows only this broker has old Metadata from it, and sends a request that has timed out to it again."""
+    monkeypatch.setattr(interrupts, "SIGNALS", (signal.SIGUSR1,))
+    monkeypatch.setattr(interrupts, "ignore", lambda: None)
+    async with running(Brokers(tmp_path), 1) as made:
+        teller = Teller()
+        serving = begin(made, 2, teller)
+        await until(lambda: len(teller.starts) == 1 and made[1].nodes == (1, 2))
+        made[1].create_topics([NewTopic("t", 2)], lambda _: None)
+        await until(lambda: "t" in made[1].topics and made.served())
+        ((_, partition),) = made[1].state.led_by(2)
+        sender = Sender(teller.starts[0], partition=partition, request_timeout_ms=500)
+        sender.send(b"before")
+        await until(lambda: sender.has(b"before"))
+        with monkeypatch.context() as cut:
+            cut.setattr(made.requests[-1], "create", lambda _key, _data, done: done(Created(Outcome.UNKNOWN, "cut")))
+            cut.setattr(made.requests[-1], "get", lambda _key, done: done(StoreError("cut")))
+            sender.send(b"meanwhile")
+            await until(lambda: sender.has(b"before", b"meanwhile"))
+            assert len(teller.starts) == 1
+        await until(lambda: len(teller.starts) == 2)
+        await ended(serving)
 
 
 async def test_a_slow_store_is_only_slow(tmp_path, caplog):

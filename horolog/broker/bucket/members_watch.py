@@ -33,6 +33,8 @@ TICK_S = 0.1
 PING_EVERY_S = 0.5
 CUT_OFF_LEASES = 2
 """After so many leases without the store, others that were without it as long say so."""
+CUT_OFF_TICKS = 10
+"""A process that stood still has not heard from the store for long, and hears from it in one of so many turns."""
 APPLIED_WITHIN_S = 0.5
 """How long a change waits for the other brokers to apply it."""
 
@@ -149,6 +151,7 @@ class MembersWatch:
         self._is_over = False
         self._members: frozenset[int] = frozenset()
         self._lease_log = _LeaseLog(lease)
+        self._cut_off_ticks = 0
         self._read_s = self._pinged_s = self._followed_s = float("-inf")
         self._readings = _Readings()
         self._under_way: set[Entry | FenceOff] = set()
@@ -170,10 +173,7 @@ class MembersWatch:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the store answers others, and has not answered this broker for so long that they have taken its partitions, or are about to.
-
-        Clients that wait for a broker until their request times out send the next request to the same one, without asking for the leader.
-        """
+        """Whether the store answers others, and has not answered this broker for so long that they have taken its partitions, or are about to."""
         now = self.lease.now()
         return self.silent_s >= CUT_OFF_LEASES * self.lease.seconds and self._detection.hears_of_store(now)
 
@@ -200,7 +200,7 @@ class MembersWatch:
         self._readings.applied(began_s)
 
     def wal_ended(self) -> None:
-        """A fence was found in the WAL of this broker, whether or not the journal says so yet."""
+        """The WAL of this broker has a fence, or gets one when the broker registers again: the journal may not say so yet."""
         if not self._is_over:
             self.end()
             self._events.fenced(None)
@@ -284,6 +284,13 @@ class MembersWatch:
             return
         now = self.lease.now()
         self._lease_log.look()
+        self._cut_off_ticks = self._cut_off_ticks + 1 if self.is_cut_off else 0
+        if (
+            self._cut_off_ticks >= CUT_OFF_TICKS
+        ):  # its Metadata is old, and producers whose requests time out ask no other broker
+            log.error("the store answers other brokers and not this one, which leaves its clients to them")
+            self.wal_ended()
+            return
         every_s = READS_EVERY_S if self._detection.waits_for_answer else self._follow_every_s
         if now - self._followed_s >= min(every_s, self._follow_every_s):
             self._followed_s = now

@@ -7,22 +7,17 @@ A request that appends is answered once the store has its records, which proves 
 it knows, and a member or a producer ends for some of these errors: the lease is asked before. So does a broker that keeps states of share
 partitions: it does not know one that its successor initialized. A partition asks it for a gap alone (see `ShippedPartition`), so that
 producers go on where the store is slow. WriteTxnMarkers needs none: a marker counts once the store has it, and refusals name newer epochs.
-
-A broker that is cut off while the store answers others also refuses Produce. A producer whose request times out sends it again to the same
-broker, without asking for the leader, so it would wait until this broker has the store again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.handlers.refusals import refuse, refuse_for_now, refused_parts
+from horolog.broker.handlers.refusals import refuse_for_now, refused_parts
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from horolog.broker.bucket.lease import Lease
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -77,13 +72,11 @@ REFUSALS = {
 }
 
 
-def leased(lease: Lease, is_cut_off: Callable[[], bool], gate: Gate) -> Gate:
+def leased(lease: Lease, gate: Gate) -> Gate:
     """A gate that also asks the lease; APIs that need none cost nothing more."""
 
     def guard(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
         inner, code = gate(key, handle), REFUSALS.get(key)
-        if key is ApiKey.PRODUCE:
-            return _unless_cut_off(lease, is_cut_off, inner)
         return inner if code is None else _asking(lease, key, code, inner)
 
     return guard
@@ -95,15 +88,6 @@ def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction)
             return _refusal(broker, key, request, context, code)
         if key not in APPENDING:
             context.amend(lambda response: response if lease.holds() else _refusal(broker, key, request, context, code))
-        return handle(broker, request, context)
-
-    return guarded
-
-
-def _unless_cut_off(lease: Lease, is_cut_off: Callable[[], bool], handle: HandlerFunction) -> HandlerFunction:
-    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
-        if not lease.holds() and is_cut_off():
-            return refuse(ApiKey.PRODUCE, request, context, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return handle(broker, request, context)
 
     return guarded

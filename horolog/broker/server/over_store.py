@@ -298,7 +298,7 @@ class OverStore:
             return allowed(key, answered_in_time(key, handle))
 
         gate = self._held.gate(holding(self._cluster.is_opening, timed))
-        broker.dispatcher.go_by(leased(self._lease, lambda: self._watch.is_cut_off, gate))
+        broker.dispatcher.go_by(leased(self._lease, gate))
 
     def _selector(self, broker: app.Broker) -> RackAwareSelector:
         means = FollowingMeans(

@@ -157,22 +157,37 @@ def without_store(process):
     front.create = front.get = front.list = lambda *_, **__: None
 
 
-def test_a_broker_that_alone_is_without_the_store_is_cut_off(world):
-    without_store(world[1])
+def test_a_broker_that_alone_is_without_the_store_leaves_its_clients_to_others(world, caplog):
+    process, line = world[1], "the store answers other brokers and not this one, which leaves its clients to them"
+    without_store(process)
     world.run_for(3)
-    assert not world[1].watch.is_cut_off, "others may be about to lose it, too"
+    assert line not in caplog.text, "others may be about to lose it, too"
     world.run_for(4)
-    assert world[1].watch.is_cut_off
-    assert world.journal().nodes == (2, 3)
-    assert not any(world[node].watch.is_cut_off for node in (2, 3))
+    assert caplog.text.count(line) == 1
+    assert process.watch.lease.left_s() == float("-inf")
+    assert world[1] is not process, "it begins anew"
+    world.run_for(10)
+    assert world.journal().nodes == (1, 2, 3)
 
 
-def test_a_store_that_answers_no_broker_cuts_none_off(world):
+def test_a_broker_that_hears_from_the_store_in_time_is_not_cut_off(world, caplog):
+    """As one that stood still: others answer it before the store does."""
+    watch = world[1].watch
+    watch._read_s -= 30.0
+    assert watch.is_cut_off
+    world.run_for(3)
+    assert not watch.is_cut_off
+    assert world[1].watch is watch
+    assert "leaves its clients" not in caplog.text
+
+
+def test_a_store_that_answers_no_broker_cuts_none_off(world, caplog):
     for process in world.processes():
         without_store(process)
     for _ in range(30):
         world.run_for(0.5)
         assert not any(process.watch.is_cut_off for process in world.processes())
+    assert "leaves its clients" not in caplog.text
 
 
 def test_the_log_says_once_that_clients_are_refused_and_served_again(world, caplog):

@@ -44,32 +44,18 @@ class Held:
     """A lease whose clock the test sets."""
 
     def __init__(self):
-        self.now, self.is_cut_off = 0.0, False
+        self.now = 0.0
         self.lease = Lease(2.0, lambda: self.now)
         self.lease.proved(0.0)
 
     def gate(self, key, answer):
-        return leased(self.lease, lambda: self.is_cut_off, open_gate)(key, lambda *_: answer)
+        return leased(self.lease, open_gate)(key, lambda *_: answer)
 
 
 def test_apis_without_a_leader_are_served_as_they_are():
     handle = HANDLERS[ApiKey.METADATA].function
-    assert leased(Held().lease, lambda: True, open_gate)(ApiKey.METADATA, handle) is handle
-
-
-def test_records_are_refused_only_by_a_broker_that_is_cut_off():
-    """Where no broker has the store, producers wait for it."""
-    held, (context, answers) = Held(), noted()
-    request, served = (None, -1, 1_000, [("t", bytes(16), [(3, None)])]), object()
-    gate = held.gate(ApiKey.PRODUCE, served)
-    held.is_cut_off = True
-    assert gate(None, request, context) is served, "the lease holds"
-    held.now, held.is_cut_off = 3.0, False
-    assert gate(None, request, context) is served
-    held.is_cut_off = True
-    assert gate(None, request, context) is None
-    ((_, _, ((index, code, *_),)),) = answers[-1][0]
-    assert (index, code) == (3, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert leased(Held().lease, open_gate)(ApiKey.METADATA, handle) is handle
+    assert leased(Held().lease, open_gate)(ApiKey.PRODUCE, handle) is handle
 
 
 def test_while_it_holds_requests_are_served():
