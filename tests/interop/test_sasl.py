@@ -257,6 +257,7 @@ def test_users_are_listed_changed_and_removed(door: Door) -> None:
     wait_until(lambda: by_librdkafka(door.closed, SCRAM[0], "carol", "second", door.ca) == REFUSED)
 
 
+@pytest.mark.one_broker("a folder is adopted")
 @pytest.mark.kafka_jars
 @pytest.mark.java
 def test_users_of_a_kafka_come_in_once_its_folder_is_taken_over(tmp_path: Path) -> None:

@@ -1,7 +1,12 @@
 /** Runs checks one after the other and prints one line of JSON for each. */
 final class Report {
     /** Each worker is a broker to clients. */
-    static final int BROKERS = Integer.parseInt(System.getenv().getOrDefault("HOROLOG_TEST_WORKERS", "1"));
+    static final int BROKERS =
+            Integer.parseInt(
+                    System.getenv()
+                            .getOrDefault(
+                                    "HOROLOG_TEST_BROKERS",
+                                    System.getenv().getOrDefault("HOROLOG_TEST_WORKERS", "1")));
 
     interface Check {
         void run() throws Exception;

@@ -5,7 +5,7 @@ const fs = require('node:fs')
 
 const WAIT_MS = 30_000
 const [address, prefix, planFile, ...wanted] = process.argv.slice(2)
-const brokers = Number(process.env.HOROLOG_TEST_WORKERS ?? 1) // each worker is a broker to clients
+const brokers = Number(process.env.HOROLOG_TEST_BROKERS ?? process.env.HOROLOG_TEST_WORKERS ?? 1) // each worker is a broker to clients
 
 function readPlan(file) {
   const bytes = hex => (hex === '-' ? null : Buffer.from(hex, 'hex'))
