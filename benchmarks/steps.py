@@ -125,9 +125,8 @@ def log_steps(logs: LogManager, config: TopicConfig) -> Iterator[tuple[str, Step
     yield "read 1 MB from 16 KB batches", _each(places, lambda offset: small.read(offset, 1 << 20))
     yield "read 1 MB from 1 MB batches", _each(places, lambda offset: large.read(offset, 1 << 20))
     for name, partition in (("16 KB", small), ("1 MB", large)):
-        for offset in (
-            places
-        ):  # what a look-up finds is remembered: without this the figure would be now of one, now of the other
+        # What a look-up finds is remembered: without this the figure would be now of one, now of the other.
+        for offset in places:
             _look_up(partition, offset)
         look_up = partial(_look_up, partition)
         yield f"look up a time in {name} batches that are remembered", _each(places, look_up)

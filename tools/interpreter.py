@@ -26,9 +26,8 @@ def said() -> str:
 
 
 def main() -> int:
-    if (
-        sys.version_info < OLDEST or importlib.util.find_spec("ensurepip") is None
-    ):  # Debian has it in a package of its own
+    # Debian has ensurepip in a package of its own.
+    if sys.version_info < OLDEST or importlib.util.find_spec("ensurepip") is None:
         return 1
     sys.stdout.write(f"{sys.executable}: {said()}\n")
     return 0

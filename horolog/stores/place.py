@@ -88,9 +88,7 @@ class StorePlace:
 
         settings = dict(self.settings)
         is_plain = settings.get("endpoint", "").startswith("http://")
-        if (
-            self.scheme in S3 and not is_plain
-        ):  # TLS protects the body, and hashing it is three quarters of a PUT's cost
+        if self.scheme in S3 and not is_plain:  # TLS protects the body, and its hash is three quarters of a PUT
             settings.setdefault("unsigned_payload", "true")
         more: dict[str, Any] = {}
         if "access_key_id" in settings:  # passed explicitly, so that the environment's are not mixed with them

@@ -20,9 +20,8 @@ from tests.vendor.wire_prober.wire import batch
 
 CASES = ("v1-ooo-interval", "v1-multiseg", "v2-multiseg-zstd", "v2-idempotent", "v2-txn-multiseg", "v0-then-v1")
 FOLDER = "/data/topic-0"
-LOG = logging.getLogger(
-    "horolog.broker.log"
-)  # says for each damaged file how it is dealt with, which is not tested here
+LOG = logging.getLogger("horolog.broker.log")
+"""It says for each damaged file how it is dealt with, which is not tested here."""
 Files = dict[str, bytes]
 
 

@@ -93,9 +93,8 @@ def compared(case: Case, stage: str) -> dict[str, bytes]:
     }
     if stage == "before":
         return {name: data for name, data in kept.items() if not (name.startswith(active) and name.endswith(INDEXES))}
-    if (
-        "leader-epoch-checkpoint" in kept
-    ):  # another case of the run restarted the broker: take this one from before that
+    # Another case of the run restarted the broker: take this one from before that.
+    if "leader-epoch-checkpoint" in kept:
         kept["leader-epoch-checkpoint"] = case.files("active")["leader-epoch-checkpoint"]
     return kept
 
@@ -156,9 +155,8 @@ def test_restarts_and_leader_epochs_leave_the_same_files(golden_root: Path, tmp_
             partition.flush()
         if life != 1:
             logs.close()
-        shutil.copytree(
-            tmp_path / f"{life}", tmp_path / f"{life + 1}"
-        )  # after the kill: as the disk is, the folder unlocked
+        # After the kill: as the disk is, the folder unlocked.
+        shutil.copytree(tmp_path / f"{life}", tmp_path / f"{life + 1}")
         if life == 1:
             # Whoever knows nothing of the segment reads all of it again, as those brokers did, and leaves out the closing entry.
             (tmp_path / f"{life + 1}" / "topic-0" / "horolog-seals").unlink()

@@ -134,9 +134,8 @@ def test_damaged_logs_give_what_is_whole_in_front(data, batch_bytes, chosen):
     damaged = bytearray(data)
     for _ in range(chosen.draw(st.integers(1, 3))):
         entry = chosen.draw(st.sampled_from(list(heads_in(data))))
-        behind_magic = chosen.draw(
-            st.one_of(st.integers(8, 15), st.integers(17, 60))
-        )  # a batch of v2 is not looked into
+        # A batch of v2 is not looked into.
+        behind_magic = chosen.draw(st.one_of(st.integers(8, 15), st.integers(17, 60)))
         damaged[entry.position + min(entry.size_bytes - 1, behind_magic)] = chosen.draw(
             st.one_of(st.integers(0, 255), st.sampled_from([0, 1, 8, 0x80, 0xFF]))
         )

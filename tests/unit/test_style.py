@@ -123,6 +123,22 @@ def test_no_exception_is_raised_that_others_raise_too():
     assert not shared, shared
 
 
+BEHIND_A_BRACKET = re.compile(r"\s*[)\]}]+:?  # (?!noqa|type:|fmt:)")
+
+
+def test_a_comment_stands_above_what_it_splits_over_lines():
+    """The formatter has split a line for the comment at its end."""
+    found = [(path, path.read_text().splitlines()) for path in style.python_files()]
+    none(
+        [
+            f"{path.relative_to(style.PROJECT)}:{number}: {line.strip()}"
+            for path, lines in found
+            for number, line in enumerate(lines, 1)
+            if BEHIND_A_BRACKET.match(line)
+        ]
+    )
+
+
 def test_every_module_opens_with_a_sentence():
     duties = {str(path.relative_to(style.PROJECT)): style.duty(path) for path in style.python_files()}
     none([f"{name}: {duty}" for name, duty in duties.items() if not style.is_sentence(duty)])

@@ -310,9 +310,8 @@ class BucketLog:
                 covered = await readable(self._segments, pending.opening)
                 indexes = await read_indexes(self._store, [pending.opening])
                 continue
-            await _pause(
-                self._loop, 0
-            )  # others of the loop get their turn between thousands that need no answer of the store
+            # Thousands may need no answer of the store: others of the loop get their turn between them.
+            await _pause(self._loop, 0)
             if not self._is_wanted(pending):
                 break
             try:

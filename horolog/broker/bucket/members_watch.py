@@ -285,9 +285,8 @@ class MembersWatch:
         now = self.lease.now()
         self._lease_log.look()
         self._cut_off_ticks = self._cut_off_ticks + 1 if self.is_cut_off else 0
-        if (
-            self._cut_off_ticks >= CUT_OFF_TICKS
-        ):  # its Metadata is old, and producers whose requests time out ask no other broker
+        if self._cut_off_ticks >= CUT_OFF_TICKS:
+            # Its Metadata is old, and producers whose requests time out ask no other broker.
             log.error("the store answers other brokers and not this one, which leaves its clients to them")
             self.wal_ended()
             return

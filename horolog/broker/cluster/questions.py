@@ -82,9 +82,8 @@ class Questions:
             waiting = self._waiting.pop(_CORRELATION.unpack_from(frame)[0], None)
             if waiting is None:
                 continue  # its request timed out
-            start = _CORRELATION.size + waiting.api.response_header_version(
-                waiting.version
-            )  # no broker sends tags there
+            header_version = waiting.api.response_header_version(waiting.version)  # no broker sends tags there
+            start = _CORRELATION.size + header_version
             try:
                 answer, _ = decoder(waiting.api.response, waiting.version)(frame, start)
             except DecodeError:

@@ -77,9 +77,8 @@ class StoredTopic:
     id: bytes
     partition_count: int
     overrides: Mapping[str, str]
-    folders: Mapping[str, Sequence[int]] = field(
-        default_factory=dict
-    )  # by directory id; empty where there is one folder
+    folders: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """By directory id; empty where there is one folder."""
     line: str = field(default="", compare=False, repr=False)  # as the file has it
 
     def __post_init__(self) -> None:

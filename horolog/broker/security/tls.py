@@ -249,9 +249,8 @@ def _set_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
     key = "ssl.keystore.location"
     try:
         with _as_file(material.chain) as chain, _as_file(material.key) as private:
-            context.load_cert_chain(
-                chain, private, password=material.key_password or ""
-            )  # without one the library would prompt for it
+            password = material.key_password or ""  # without one the library would prompt for it
+            context.load_cert_chain(chain, private, password=password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise SettingsError(key, None, "the private key is not that of the first certificate") from None

@@ -175,9 +175,8 @@ class Supervisor:
             self._server.protect(self._plan.settings.horolog_http_token, self._plan.tls.door(HTTP))
             await self._server.start(*address)
             interval_ms = self._plan.settings.horolog_ssl_files_check_interval_ms
-            self._certificate_job = Periodic(
-                self._loop, self._plan.tls.look, interval_ms
-            )  # workers look after their own
+            # Workers look after their own.
+            self._certificate_job = Periodic(self._loop, self._plan.tls.look, interval_ms)
 
     async def _start(self, worker: WorkerProcess, *, is_first: bool) -> None:
         http_port = 0 if self._server is None else self._server.port

@@ -72,9 +72,8 @@ class Membership:
         self._topics: tuple[str, ...] = ()
         self._pattern: re.Pattern[str] | None = None
         self._joined_with: tuple[str, ...] = ()
-        self._shared_topics: set[str] = (
-            set()
-        )  # the members' subscriptions, including topics that do not exist; known to the leader
+        self._shared_topics: set[str] = set()
+        """The members' subscriptions, including topics that do not exist; known to the leader."""
         self._shared_out: dict[str, list[int]] = {}
         self._polled_at = client.clock.monotonic()
         self._heartbeats: asyncio.Task[None] | None = None

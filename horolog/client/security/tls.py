@@ -44,9 +44,8 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     """The context. Raises SecurityError, which names the setting, for an unusable file or text."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _set_versions(context, tls)
-    context.verify_flags |= (
-        ssl.VERIFY_X509_PARTIAL_CHAIN
-    )  # every trusted certificate counts as an authority, as in Java
+    # Every trusted certificate counts as an authority, as in Java.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = tls.checks_host and tls.checks_certificate
     if not tls.checks_certificate:
         context.verify_mode = ssl.CERT_NONE

@@ -23,9 +23,8 @@ class TimeText:
         self.examples = examples
         self.position = len(text) - len(text.lstrip())
         self.end = len(text.rstrip())
-        if (
-            self.text[self.position : self.position + 1] == "[" and self.text[self.end - 1] == "]"
-        ):  # as in the logs of web servers
+        first, last = self.text[self.position : self.position + 1], self.text[self.end - 1 : self.end]
+        if first == "[" and last == "]":  # as in the logs of web servers
             self.position += 1
             self.end -= 1
 

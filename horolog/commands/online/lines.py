@@ -23,9 +23,8 @@ async def lines_of(path: str, stdin: IO[Any]) -> AsyncIterator[list[bytes]]:
     """The lines without their ends, as many at once as have arrived; the last may be unterminated."""
     with ExitStack() as stack:
         read = _stdin_reader(stdin) if path == STDIN else _file_reader(stack.enter_context(_open(path)))
-        begun = (
-            bytearray()
-        )  # a line whose end has not arrived yet; grown in place, or a long one would cost its length squared
+        # A line whose end has not arrived yet. It is grown in place, or a long one would cost its length squared.
+        begun = bytearray()
         async for chunk in _chunks(read):
             first, *others = chunk.split(b"\n")
             begun += first

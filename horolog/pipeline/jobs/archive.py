@@ -290,9 +290,8 @@ async def plan(
     first = await ends(client, dict.fromkeys(places, EARLIEST), 1)
     last = await ends(client, dict.fromkeys(places, LATEST), 1)
     begin = first if since_ms is None else await at_times(client, places, since_ms, last, 1)
-    begun = {
-        place.topic for place in offsets
-    }  # a partition that was added to such a topic since is wanted from its start
+    # A partition that was added to such a topic since is wanted from its start.
+    begun = {place.topic for place in offsets}
     begin |= {place: first[place] for place in places if place.topic in begun}
     end = last if until_ms is None else await at_times(client, places, until_ms, last, 1)
     ranges = {

@@ -528,9 +528,8 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
 def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Selection, bool]:
     """What decides the columns of a read, before it is known to be a batch or a stream: types, the topics, and headers."""
     given = _Given(options)
-    given.check(
-        _READ | _WRITE | {*_REFUSED, *_WRITE_REFUSED}, _NO_EFFECT | _WRITE_NO_EFFECT, {}
-    )  # each kind refuses more
+    known = _READ | _WRITE | {*_REFUSED, *_WRITE_REFUSED}  # each kind refuses more
+    given.check(known, _NO_EFFECT | _WRITE_NO_EFFECT, {})
     typed = parse_typed(given.text)
     selection = Selection() if typed is None else _selection(given, needed=False)
     return typed, selection, (given.text("includeHeaders") or "").strip().lower() == "true"

@@ -117,9 +117,8 @@ class Place(StorePlace):
         if self.scheme not in S3:
             return {}
         found = {f"s3.{name.replace('_', '-')}": settings[name] for name in _S3_OPTIONS.values() if name in settings}
-        found.setdefault(
-            "s3.region", DEFAULT_REGION
-        )  # else the client asks Amazon for the bucket's, which may be in another store
+        # Without one the client asks Amazon for the region of the bucket, which may be in another store.
+        found.setdefault("s3.region", DEFAULT_REGION)
         found |= {"s3.connect-timeout": str(CONNECT_SECONDS), "s3.request-timeout": str(REQUEST_SECONDS)}
         found["s3.force-virtual-addressing"] = settings["virtual_hosted_style_request"]
         return found | ({"s3.anonymous": "true"} if "skip_signature" in settings else {})

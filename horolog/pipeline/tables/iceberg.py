@@ -74,9 +74,8 @@ class IcebergFolder:
             raise TableError(f"{self.folder} is not a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{self.folder / 'catalog.db'}"
-        self._catalog = SqlCatalog(
-            "horolog", uri=uri, warehouse=f"file://{self.folder}"
-        )  # unchanged: pyiceberg decodes no path
+        warehouse = f"file://{self.folder}"  # unchanged: pyiceberg decodes no path
+        self._catalog = SqlCatalog("horolog", uri=uri, warehouse=warehouse)
         self._catalog.create_namespace_if_not_exists("horolog")
 
     @property

@@ -132,10 +132,8 @@ def test_a_piece_is_sent_before_the_next_one_is_read(dump, target):
     assert asyncio.run(noted_of(lanes, range(1)))[0][:2] == (COUNT, COUNT)
     assert rows.counts(None, 0, exactly=True) == Counts(COUNT)
     again = PiecedRows(read, PIECES[2:], 20, Counts())
-    assert [each.records for each in again.in_tasks(lanes, range(1)).collect()] == [
-        0,
-        0,
-    ]  # rows that were noted are skipped
+    repeated = [each.records for each in again.in_tasks(lanes, range(1)).collect()]
+    assert repeated == [0, 0], "rows that were noted are skipped"
 
 
 def test_rows_are_the_same_in_this_process(dump):

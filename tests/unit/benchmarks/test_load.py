@@ -7,9 +7,8 @@ import pytest
 from benchmarks import compare, frames, load, second_opinion
 from benchmarks.scenarios import SCENARIOS, SHORT
 
-BATCH_AT = (
-    len(frames.batch(frames.payloads(100, 1), 0)) + 8
-)  # a partition's number and the size of its records stand before them
+BATCH_AT = len(frames.batch(frames.payloads(100, 1), 0)) + 8
+"""A partition's number and the size of its records stand before them."""
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

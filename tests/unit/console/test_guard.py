@@ -94,9 +94,8 @@ async def test_the_log_has_no_secrets(caplog):
     caplog.set_level(logging.INFO, "horolog")
     async with browser(NOBODY, login=Login.TOKEN, token=TOKEN) as page:
         await page.post("/login?where=key-of-a-record", data={"secret": TOKEN}, headers=ORIGIN)
-    said = "\n".join(
-        one.getMessage() for one in caplog.records if one.name.startswith("horolog")
-    )  # the asker logs, too
+    # The asker logs, too.
+    said = "\n".join(one.getMessage() for one in caplog.records if one.name.startswith("horolog"))
     assert "POST /login 303" in said
     assert TOKEN not in said
     assert "key-of-a-record" not in said

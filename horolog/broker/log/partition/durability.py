@@ -45,9 +45,8 @@ class Durability:
         self._state = state
         self._folders = folders
         self._condition = condition
-        self._made_at = folders.begun(
-            parent_of(directory)
-        )  # the folder is there: syncs that begin from now on cover its name
+        # The folder is there: syncs that begin from now on cover its name.
+        self._made_at = folders.begun(parent_of(directory))
         self._guard = threading.Lock()
         self._files_fail = False
         self.topic_id_due: bytes | None = None

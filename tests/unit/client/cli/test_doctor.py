@@ -228,9 +228,8 @@ def test_a_checkpoint_that_cannot_be_read_is_a_finding_of_the_folder(data, horol
 
 
 def test_a_folder_in_use_is_only_looked_at(data, horolog, monkeypatch):
-    monkeypatch.setattr(
-        file_locks, "LOOKS", 3
-    )  # the holder is of this process: a look drops its POSIX lock, and another one waits
+    # The holder is of this process: a look drops its POSIX lock, and another one waits.
+    monkeypatch.setattr(file_locks, "LOOKS", 3)
     flip(logs(data)[0], 400)
     lock = RealStorage().lock(str(data / ".lock"))
     try:

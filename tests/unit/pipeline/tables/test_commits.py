@@ -87,9 +87,8 @@ def chain(folder, seed, steps):
 
 def test_jobs_at_once_that_are_killed_at_any_moment_leave_a_chain_without_gaps(tmp_path):
     """No lock is held here: commits alone see to it that no row is lost or repeated."""
-    context = multiprocessing.get_context(
-        "forkserver"
-    )  # not of this process, which has threads of Spark and others by now
+    # Not of this process, which has threads of Spark and others by now.
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     rng = random.Random(SEED)
     for round_number in range(3):
