@@ -18,10 +18,10 @@ def model():
     return Model(small_config(segment_bytes=300))
 
 
-def again(model, *, was_clean=False, may_be_unsynced=False):
+def again(model, *, was_clean=False, **known):
     """The process was killed; this is the next one."""
     model.storage.die()
-    known = Circumstances(was_clean, 0, NOW_MS, may_be_unsynced=may_be_unsynced)
+    known = Circumstances(was_clean, 0, NOW_MS, **known)
     model.partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     return model.partition
 
@@ -177,6 +177,22 @@ class TestAbortedTransactions:
         for name in files(model, transaction_index.SUFFIX):
             model.storage.remove(f"{DIRECTORY}/{name}")
         assert aborted_in(again(model), 0, 100) == aborted
+
+    def test_are_found_without_a_warning_where_the_folder_was_written_without_indexes(self, model, aborted, caplog):
+        closing.close(model.partition)
+        for name in files(model, transaction_index.SUFFIX):
+            model.storage.remove(f"{DIRECTORY}/{name}")
+        partition = again(model, was_clean=True, has_logs_only=True)
+        assert aborted_in(partition, 0, 100) == aborted
+        assert "rebuilding it" not in caplog.text
+        assert partition.folder.counters.indexes_rebuilt.value == 0
+
+    def test_of_a_folder_that_was_just_made_are_found_in_its_batches(self, model, aborted):
+        closing.close(model.partition)
+        for name in files(model, transaction_index.SUFFIX):
+            model.storage.remove(f"{DIRECTORY}/{name}")
+        forget_producers(model)
+        assert aborted_in(again(model, is_made=True), 0, 100) == aborted
 
     def test_are_found_again_where_an_index_is_not_the_one_that_was_sealed(self, model, aborted, caplog):
         closing.close(model.partition)

@@ -8,7 +8,7 @@ from horolog.broker.backup.rounds import BackupTaken, RoundFailed
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.storage import DataFolderError, FolderInUse
 from horolog.broker.transfer.whole_folder import FolderTaken
-from horolog.client.cli.backing_up.places import opened, speaking
+from horolog.client.cli.backing_up.places import no_moment, opened, speaking
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError
 from horolog.stores.faults import StoreError
@@ -35,3 +35,8 @@ def test_a_path_is_a_place(tmp_path):
     assert opened(f"{tmp_path}/x", "", Console()).place.url == f"file://{tmp_path}/x"
     with pytest.raises(CommandError, match="expected"):
         opened("nowhere", "", Console())
+
+
+def test_that_there_is_no_moment_is_said_of_the_time_that_was_asked_for():
+    assert str(no_moment("s3://b")) == "s3://b has no backup"
+    assert "s3://b has no moment from that time or before" in str(no_moment("s3://b", 5))
