@@ -10,7 +10,7 @@ from tests.simulation.bucket.planted import BUGS, found
 from tests.support.simulated_store import CALM
 
 FOUND_FROM = {
-    "a new leader does not wait": 210,
+    "a new leader does not wait": 160,
     "the lease is never late": 24,
     "all that a broker leads is opened while it leaves": 10,
 }
