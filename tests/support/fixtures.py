@@ -55,8 +55,10 @@ def shared_broker(folder: Path, brokers: int | None = None) -> Iterator[BrokerPr
     running = BrokerProcess(folder / "data", TARGET_SETTINGS)
     running.cluster_size = brokers or running.cluster_size
     running.start()
-    yield running
-    running.stop()
+    try:
+        yield running
+    finally:
+        running.stop()
 
 
 @pytest.fixture(scope="session")
