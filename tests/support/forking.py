@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from tests.support.waiting import readable
+
 PROJECT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "horolog.client.cli.main")
 OF_BROKERS = ("horolog.broker.server.app", "uvloop", "resource", "encodings.idna")
@@ -78,7 +80,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _looked(self, seconds: float | None) -> int | None:
-        if self.returncode is None and select.select([self._connection], [], [], seconds)[0]:
+        if self.returncode is None and readable(self._connection.fileno(), seconds):
             self.returncode = os.waitstatus_to_exitcode(NUMBER.unpack(self._connection.recv(NUMBER.size))[0])
             self._connection.close()
         return self.returncode
@@ -161,8 +163,11 @@ Start = tuple[list[str], dict[str, str], str]
 
 def next_start(listening: socket.socket) -> tuple[Start, list[int]] | None:
     """In a process that was forked: what it is to run, and its streams. None in the one that forks, once its input has ended."""
+    looked = select.poll()
+    for descriptor in (0, listening.fileno()):
+        looked.register(descriptor, select.POLLIN)
     while True:
-        found, _, _ = select.select([0, listening], [], [])
+        found = [descriptor for descriptor, _ in looked.poll()]
         reap()
         if 0 in found:
             return None

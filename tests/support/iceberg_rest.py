@@ -1,12 +1,12 @@
 """A real REST catalogue of Iceberg on this machine: Apache's own, over SQLite, with its tables in the S3 server of the tests."""
 
-import select
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.interop import toolchains
 from tests.support import s3_server
+from tests.support.waiting import readable
 
 HERE = Path(__file__).parent
 VERSION = "1.9.2"
@@ -65,7 +65,7 @@ def rest_catalogue(folder: Path, s3: s3_server.S3Server):
             ["java", *options, "RestCatalogue", *said], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
         )
     try:
-        ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
+        ready = readable(process.stdout.fileno(), START_SECONDS)
         port = process.stdout.readline().strip() if ready else b""
         assert port.isdigit(), (folder / "log").read_text()
         yield f"http://127.0.0.1:{port.decode()}"

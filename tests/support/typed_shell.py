@@ -3,9 +3,10 @@
 import os
 import pty
 import re
-import select
 import subprocess
 import time
+
+from tests.support.waiting import readable
 
 CONTROL = re.compile(r"\x1b(?:\[[0-9;?>=]*[A-Za-z]|[=>]|\][^\x07]*\x07)|[\r\x07\x08]")
 
@@ -40,7 +41,7 @@ class TypedShell:
         while expected not in CONTROL.sub("", self.seen):
             left = give_up - time.monotonic()
             assert left > 0, f"{expected!r} does not appear: {self.seen!r}"
-            if select.select([self.terminal], [], [], min(left, 0.5))[0]:
+            if readable(self.terminal, min(left, 0.5)):
                 self.seen += os.read(self.terminal, 65536).decode(errors="replace")
         found, self.seen = self.seen, ""
         return CONTROL.sub("", found)

@@ -5,6 +5,7 @@ condition about gets it every five milliseconds only.
 """
 
 import asyncio
+import select
 import time
 from collections.abc import Callable
 
@@ -27,3 +28,10 @@ def wait_until(holds: Callable[[], object], within_s: float = SOON_S, what: str 
         assert time.monotonic() < began + within_s, what or f"not within {within_s} s"
         time.sleep(pause_s)
     return time.monotonic() - began
+
+
+def readable(descriptor: int, seconds: float | None) -> bool:
+    """Whether something can be read before the time is over; `select.select` takes no descriptor above 1,023."""
+    looked = select.poll()
+    looked.register(descriptor, select.POLLIN)
+    return bool(looked.poll(None if seconds is None else max(0.0, seconds) * 1000))
