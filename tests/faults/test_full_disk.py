@@ -105,7 +105,7 @@ def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
         broker.start()
     witness.check(numbers_in(broker.address, "t", 4))
     disk.resize(LARGER)
-    wait_until(lambda: is_created(broker, "late"))
+    wait_until(lambda: is_created(broker, "late"), pause_s=0.2)  # each look is a client with threads and pipes
     witness.send(100)
     assert broker.stop() == 0
     broker.start()
