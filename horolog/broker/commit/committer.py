@@ -92,10 +92,7 @@ class _CountedCommit(InternalCommit):
         *,
         durable: bool,
     ) -> None:
-        self.partitions = partitions
-        self.timeout_ms = 0
-        self.durable = durable
-        self._done = done
+        super().__init__(partitions, done, durable=durable)
         self._counted = counted
         self._records = records
         counted.count += records

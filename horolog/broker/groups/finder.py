@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from horolog.broker.groups.classic_events import Killed
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
@@ -103,16 +105,7 @@ class Finder:
 
     def heartbeat(self, group: ConsumerGroup, event: Heartbeat) -> None:
         """Apply a heartbeat to the group found for it. A group made for a member is kept only if the member is accepted."""
-        groups = self._registry.groups
-        before = groups.get(group.id)
-        groups[group.id] = group
-        self._runner.run(group, event)
-        if before is group:
-            return
-        if event.request.member_id not in group.members and groups.get(group.id) is group:
-            del groups[group.id]
-            if before is not None:
-                groups[group.id] = before
-        elif isinstance(before, ClassicGroup):
+        before = self._registry.replaced_by(group, event.request.member_id, partial(self._runner.run, group, event))
+        if isinstance(before, ClassicGroup):
             self._runner.run(before, Killed(ErrorCode.REBALANCE_IN_PROGRESS))
             self._runner.run(group, Upgraded())

@@ -49,6 +49,20 @@ class Registry:
             return self._absence(shard)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self.loading else ErrorCode.NONE
 
+    def replaced_by(self, group: Group, member_id: str, join: Callable[[], object]) -> Group | None:
+        """Keep a group while a member asks to join it, and then only if it was accepted. Returns what the group replaced."""
+        before = self.groups.get(group.id)
+        self.groups[group.id] = group
+        join()
+        if before is group:
+            return None
+        if member_id in group.members or self.groups.get(group.id) is not group:
+            return before
+        del self.groups[group.id]
+        if before is not None:
+            self.groups[group.id] = before
+        return None
+
     def drop(self, shard: int, shard_of: Callable[[str], int]) -> None:
         """Forget all groups and offsets of a shard: the log has them."""
         for group in self.of_shard(shard):

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from horolog.pipeline.stores.file_systems import HDFS, FileSystemPlace
-from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed
+from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed, Upload
 from horolog.stores.faults import StoreError
 
 _CHANGED = ("modification_time", "modificationTime", "mtime", "last_modified", "LastModified", "created")
@@ -147,8 +147,11 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
             return True
         return False
 
-    def writer(self, name: str) -> "Written":
-        return Written(self, self.place.path(name))
+    def writer(self, name: str) -> Upload:
+        path = self.place.path(name)
+        with self.place.told():
+            self._make_parent(path)
+            return Upload(self.place, self.opened.open(path, "wb"))
 
     def reader(self, name: str) -> Download:
         with self.place.told():
@@ -168,42 +171,9 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
             self.opened.invalidate_cache()
             return _version(self.opened.info(self.place.path(name)))
 
-    def opened_to_write(self, path: str) -> Any:
-        with self.place.told():
-            self._make_parent(path)
-            return self.opened.open(path, "wb")
-
 
 def _version(said: Any) -> str:
     return f"{said['size']} {_changed_ms(said)}"
-
-
-class Written(io.RawIOBase):
-    """A file that is being written; `size` is how large it has become."""
-
-    def __init__(self, store: FileSystemStore, path: str) -> None:
-        self._place = store.place
-        self._below = store.opened_to_write(path)
-        self.size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        content = bytes(data)
-        with self._place.told():
-            self._below.write(content)
-        self.size += len(content)
-        return len(content)
-
-    def tell(self) -> int:
-        return self.size
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            with self._place.told():
-                self._below.close()
 
 
 def _changed_ms(info: Mapping[str, Any]) -> int:

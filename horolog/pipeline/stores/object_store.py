@@ -1,11 +1,10 @@
 """A table's files in an object store: commits and locks are conditional writes, rows are whole objects that are copied into place."""
 
-import io
 from contextlib import suppress
 from typing import Any
 
 from horolog.pipeline.stores.object_stores import Place
-from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed
+from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed, Upload
 from horolog.stores.faults import StoreError
 
 
@@ -143,8 +142,11 @@ class ObjectStore(AtPlace[Place]):
             return False
         return True
 
-    def writer(self, name: str) -> "Upload":
-        return Upload(self, self.place.key(name))
+    def writer(self, name: str) -> Upload:
+        import obstore
+
+        with self.place.told():
+            return Upload(self.place, obstore.open_writer(self.opened, self.place.key(name)))
 
     def reader(self, name: str) -> Download:
         import obstore
@@ -170,37 +172,6 @@ def _version(said: Any) -> str:
     """Its size and its time in seconds, which a look at a single object and a listing tell alike everywhere, and its ETag."""
     e_tag = (said.get("e_tag") or "").strip('"')
     return f"{said['size']} {int(said['last_modified'].timestamp())} {e_tag}".strip()
-
-
-class Upload(io.RawIOBase):
-    """An object that appears when it is closed, and not before; `size` is how large it has become."""
-
-    def __init__(self, store: ObjectStore, key: str) -> None:
-        import obstore
-
-        self._place = store.place
-        with self._place.told():
-            self._below = obstore.open_writer(store.opened, key)
-        self.size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        content = bytes(data)
-        with self._place.told():
-            self._below.write(content)
-        self.size += len(content)
-        return len(content)
-
-    def tell(self) -> int:
-        return self.size
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            with self._place.told():
-                self._below.close()
 
 
 def _no_conditions(place: Place) -> StoreError:

@@ -283,6 +283,34 @@ class Download(io.RawIOBase):
         return len(data)
 
 
+class Upload(io.RawIOBase):
+    """A file that is being written at a place, to what its client has opened; `size` is how large it has become."""
+
+    def __init__(self, place: Place, opened: Any) -> None:
+        self._place = place
+        self._opened = opened
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        with self._place.told():
+            self._opened.write(content)
+        self.size += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self.size
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            with self._place.told():
+                self._opened.close()
+
+
 class LocalSink(io.FileIO):
     """A new file that is synced before it is closed."""
 

@@ -112,17 +112,8 @@ class StreamsCoordinator:
 
     def _run(self, group: StreamsGroup, event: StreamsHeartbeat) -> None:
         """Apply a heartbeat. A group made for a member is kept, in place of an empty classic one, only if the member is accepted."""
-        groups = self._registry.groups
-        before = groups.get(group.id)
-        groups[group.id] = group
-        self._runner.run(group, event)
-        if before is group:
-            return
-        if event.request.member_id not in group.members and groups.get(group.id) is group:
-            del groups[group.id]
-            if before is not None:
-                groups[group.id] = before
-        elif isinstance(before, ClassicGroup) and not before.is_simple:
+        before = self._registry.replaced_by(group, event.request.member_id, partial(self._runner.run, group, event))
+        if isinstance(before, ClassicGroup) and not before.is_simple:
             decision = Decision(before)
             decision.write([before.tombstone()])
             self._runner.act(decision)

@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from horolog.broker.groups.registry import Registry
 from horolog.protocol.errors import ErrorCode
 
@@ -18,6 +20,40 @@ def test_groups_may_go_while_they_are_walked_over():
     for group in registry.of_shard(0):
         del registry.groups[group.id]
     assert not registry.groups
+
+
+@pytest.mark.parametrize("is_accepted", [True, False])
+@pytest.mark.parametrize("before", [None, SimpleNamespace(id="a", shard=0, members={})])
+def test_a_group_replaces_another_only_for_a_member_that_it_accepts(before, is_accepted):
+    registry = Registry()
+    group = SimpleNamespace(id="a", shard=0, members={})
+    if before is not None:
+        registry.groups["a"] = before
+
+    def join():
+        assert registry.groups == {"a": group}
+        if is_accepted:
+            group.members["m"] = object()
+
+    replaced = registry.replaced_by(group, "m", join)
+    assert replaced is (before if is_accepted else None)
+    assert registry.groups.get("a") is (group if is_accepted else before)
+
+
+def test_a_group_that_stands_stays_also_without_the_member():
+    registry = Registry()
+    registry.groups = {"a": SimpleNamespace(id="a", shard=0, members={})}
+    (group,) = registry.groups.values()
+    assert registry.replaced_by(group, "m", lambda: None) is None
+    assert registry.groups == {"a": group}
+
+
+def test_what_joining_has_put_in_its_place_stays():
+    registry = Registry()
+    before, group, later = (SimpleNamespace(id="a", shard=0, members={}) for _ in range(3))
+    registry.groups = {"a": before}
+    assert registry.replaced_by(group, "m", lambda: registry.groups.update(a=later)) is before
+    assert registry.groups == {"a": later}
 
 
 def test_a_shard_that_is_still_read_says_so():
