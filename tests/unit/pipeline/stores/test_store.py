@@ -12,7 +12,8 @@ from horolog.pipeline.stores import store as module
 from horolog.pipeline.stores.file_system_store import FileSystemStore
 from horolog.pipeline.stores.object_store import ObjectStore
 from horolog.pipeline.stores.object_stores import Place
-from horolog.pipeline.stores.store import AtPlace, Download, LocalStore, files_of, own_files, place_of
+from horolog.pipeline.stores.store import AtPlace, Download, LocalStore, Upload, files_of, own_files, place_of
+from horolog.stores.faults import StoreError
 
 
 def test_a_file_is_made_once(tmp_path):
@@ -172,3 +173,42 @@ def test_files_at_a_place_travel_closed_and_are_opened_once():
     travelled = pickle.loads(pickle.dumps(AtPlace(Place.of("s3a://b/t", {}, {}))))
     assert travelled.place.url == "s3a://b/t"
     assert travelled._opened is None
+
+
+def test_an_upload_says_how_large_it_is_and_is_closed_once():
+    below = Below()
+    upload = Upload(Place.of("s3a://b/t", {}, {}), below)
+    assert upload.writable()
+    assert (upload.write(b"abc"), upload.write(memoryview(b"de"))) == (3, 2)
+    assert (upload.tell(), upload.size, below.content) == (5, 5, b"abcde")
+    upload.close()
+    upload.close()
+    assert below.closed == 1
+
+
+def test_an_upload_that_fails_says_so_in_the_words_of_its_place():
+    upload = Upload(Place.of("s3a://b/t", {}, {}), Below(PermissionError("not yours")))
+    with pytest.raises(StoreError):
+        upload.write(b"x")
+    with pytest.raises(StoreError):
+        upload.close()
+    upload.close()
+
+
+class Below:
+    """What a client of a store has opened."""
+
+    def __init__(self, fault=None):
+        self.content = b""
+        self.closed = 0
+        self.fault = fault
+
+    def write(self, data):
+        if self.fault is not None:
+            raise self.fault
+        self.content += data
+
+    def close(self):
+        self.closed += 1
+        if self.fault is not None:
+            raise self.fault
