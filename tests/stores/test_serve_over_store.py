@@ -23,9 +23,9 @@ pytestmark = pytest.mark.slow
 class Served:
     """One process of the command."""
 
-    def __init__(self, folder, node, *more):
-        self.port, self.http = free_port(), free_port()
-        self.address = f"127.0.0.1:{self.port}"
+    def __init__(self, folder, node, *more, address=None):
+        self.http = free_port()
+        self.address = address or f"127.0.0.1:{free_port()}"
         given = {
             "node.id": node,
             "horolog.store": f"file://{folder}/store",
@@ -92,3 +92,34 @@ def test_a_store_that_is_none_ends_the_start_in_one_line(tmp_path):
         2,
         "horolog: horolog.store: ftp://b/p: expected s3://BUCKET/FOLDER, gs://, az:// or file:///FOLDER",
     )
+
+
+def members_of(folder):
+    """The brokers of the cluster, by the journal in the store."""
+    listed = [sys.executable, "-m", "horolog", "store", "ls", f"file://{folder}/store"]
+    said = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, timeout=WITHIN_S, check=True).stdout
+    _, _, *lines = said.partition("\ntopic ")[0].splitlines()
+    return {int(line.split()[0]) for line in lines}
+
+
+@pytest.mark.timeout(200)
+def test_a_broker_that_cannot_start_is_no_member_of_the_cluster(tmp_path):
+    """Brokers 3 and 4 have registered when they find out."""
+    (tmp_path / "store").mkdir()
+    first = Served(tmp_path, 1)
+    try:
+        assert "ready on" in first.process.stdout.readline()
+        (tmp_path / "2").mkdir()
+        (tmp_path / "2" / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\n")
+        for node, address, setting, reason in (
+            (2, None, "broker.rack=r", "belongs to node.id=7, but this broker has node.id=2"),
+            (3, None, f"horolog.http.listen=127.0.0.1:{first.http}", f"127.0.0.1:{first.http}: address already in use"),
+            (4, first.address, "broker.rack=r", f"{first.address}: address already in use"),
+        ):
+            refused = Served(tmp_path, node, setting, address=address)
+            _, said = refused.process.communicate(timeout=WITHIN_S)
+            assert refused.process.returncode == 1
+            assert reason in said
+            assert members_of(tmp_path) == {1}
+    finally:
+        assert first.stop()[0] == 0

@@ -2,7 +2,7 @@
 
 A broker of the same number that has neither left nor been fenced is its predecessor. If that answers at its address, two processes have
 one number, and the second one ends. Else the WAL of the predecessor is fenced, and its end, the registration and the leads that the
-broker keeps go into one entry.
+broker keeps go into one entry. A broker whose start fails after that withdraws.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.base.answers import Answer
-from horolog.broker.bucket.bucket_entries import BrokerRegistered
+from horolog.broker.bucket.balance import heirs
+from horolog.broker.bucket.bucket_entries import BrokerLeft, BrokerRegistered
 from horolog.broker.bucket.bucket_state import BucketState, ClusterMember
 from horolog.broker.bucket.journal_objects import Founding, decode_founding, encode_founding
 from horolog.broker.bucket.names import LOG, Wal, key
@@ -85,10 +86,22 @@ class Registration:
                     ended[before] = await self._end(state, before, is_dead=before == known_dead)
                 entry = replace(me, ended=ended[before], is_dead=before == known_dead)
             becomes = state.apply(entry)
-            outcome = await Answer[AppendOutcome](partial(self.journal.append, entry, becomes))
-            if outcome is AppendOutcome.WRITTEN:
+            if await self._append(entry, becomes) is AppendOutcome.WRITTEN:
                 return Joined(Wal(me.node, becomes.number), becomes)
             state = await self._follow(state)
+
+    async def withdraw(self, joined: Joined) -> None:
+        """Undo a registration whose broker has stopped, and serves nothing: others lead what it was to lead. Raises FormatError."""
+        wal, state = joined.wal, await self._follow(joined.state)
+        end = await fence(self.store, wal, wal.node, self.new_nonce()) if state.is_member(wal) else 0
+        while state.is_member(wal):
+            entry = BrokerLeft(wal, end, heirs(state, state.led_by(wal.node), wal.node))
+            if await self._append(entry, state.apply(entry)) is AppendOutcome.WRITTEN:
+                return
+            state = await self._follow(state)
+
+    async def _append(self, entry: Entry, becomes: BucketState) -> AppendOutcome:
+        return await Answer[AppendOutcome](partial(self.journal.append, entry, becomes))
 
     async def _end(self, state: BucketState, before: Wal, *, is_dead: bool) -> int:
         """Fence the predecessor."""

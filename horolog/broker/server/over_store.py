@@ -37,7 +37,7 @@ from horolog.broker.bucket.rack_aware_selector import RackAwareSelector
 from horolog.broker.bucket.registration import Joined, Registration, at_one_address
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
-from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_access import Pause, StoreAccess
 from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_cluster import StoreCluster
 from horolog.broker.bucket.store_hand_overs import StoreHandOvers
@@ -160,10 +160,10 @@ class OverStore:
         self._of_store = of_store
         self._loop = loop
         self._lease = Lease(of_store.lease_ms / 1000)
-        requests = MeteredRequests(store, self._lease.now)
-        self._access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
+        self._requests = MeteredRequests(store, self._lease.now)
+        self._access = StoreAccess(self._requests, _pause_of(self._loop))
         self.report = StoreReport(
-            requests, self._access, self._lease, lambda: 0 if of_store.clock is None else of_store.clock.offset_ms
+            self._requests, self._access, self._lease, lambda: 0 if of_store.clock is None else of_store.clock.offset_ms
         )
         self._journal = StoreJournal(self._access, new_nonce, self._lease.now)
         self._access_to_peers = peer_access(settings)
@@ -201,7 +201,11 @@ class OverStore:
             self._settings.broker_rack,
         )
         self._joined = await _awaited(partial(registration.register, entry, known_dead))
-        around = StoreSurroundings(self._access, PeerLinks(self._peers, self._wal_of), self._loop.call_later, new_nonce)
+
+        def wal_of(node: int) -> Wal | None:
+            return self._state.wal_of(node)
+
+        around = StoreSurroundings(self._access, PeerLinks(self._peers, wal_of), self._loop.call_later, new_nonce)
         timeout_s = self._of_store.peers_timeout_ms / 1000
         self._watch = MembersWatch(self._joined.wal, around, self._lease, timeout_s)
         self._journal.read = self.report.reading(self._watch.journal_read)
@@ -359,6 +363,13 @@ class OverStore:
             self._log_side.stop(is_fenced=self.is_fenced)
             self._segment_readers.shutdown(cancel_futures=True)
 
+    async def withdraw(self) -> None:
+        """Be no member any more after a start that has failed; the broker, if one was built, has stopped. Raises FormatError."""
+        self._watch.end()
+        access = StoreAccess(self._requests, _pause_of(self._loop))  # that of the broker may be closed
+        registration = Registration(access, StoreJournal(access, new_nonce), new_nonce, self._probe)
+        await _awaited(partial(registration.withdraw, self._joined))
+
     # -- what the log's half reports
 
     def fenced(self, fence: Fence | None) -> None:  # noqa: ARG002 - the journal names its author
@@ -391,9 +402,6 @@ class OverStore:
         self.successor = None if successor is None else self._state.members.get(successor.node)
         self.ended.set()
 
-    def _wal_of(self, node: int) -> Wal | None:
-        return self._state.wal_of(node)
-
     def _address(self, node: int) -> tuple[str, int] | None:
         """Where a member listens for other brokers."""
         member = self._state.members.get(node)
@@ -420,6 +428,10 @@ class OverStore:
             done(pong is not None)
 
         PeerLinks(peers, lambda _: wal).ping(wal.node, 0, answered)
+
+
+def _pause_of(loop: asyncio.AbstractEventLoop) -> Pause:
+    return lambda seconds, done: loop.call_later(seconds, done, None)
 
 
 async def _merged(log_side: BucketLog) -> None:

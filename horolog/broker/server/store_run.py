@@ -27,7 +27,7 @@ from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_folder import FolderOfAnother
 from horolog.broker.config.listeners import advertised_addresses, listen_addresses
 from horolog.broker.config.setting_types import SettingsError
-from horolog.broker.log.manager import partition_of
+from horolog.broker.log.manager import partition_of, refuse_another_node
 from horolog.broker.log.storage import DataFolderError, RealStorage, Storage, StorageFault
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.observability.logs import LogSetup
@@ -221,19 +221,28 @@ class _Serving:
         over = self._over = OverStore(self._settings, self._store, self._of_store, loop, self._part.ports)
         self._handle_signals()
         over.report.fenced_count = self._fenced_count
-        check = partial(refuse_folders, self._storage, [*self._folders, *self._part.folders])
-        process = await self._unless_stopped(over.register(self._before, check))
+        process = await self._unless_stopped(over.register(self._before, self._refuse_folders))
         self._before = over.wal  # which has ended when the next one registers
-        process = self._part.fitted(process)
-        broker = app.Broker(self._settings, SystemClock(), self._storage, self._folders, loop, process)
-        over.attach(broker)
-        await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))
+        try:
+            broker = app.Broker(
+                self._settings, SystemClock(), self._storage, self._folders, loop, self._part.fitted(process)
+            )
+            over.attach(broker)
+            await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))
+        except Exception:
+            await self._withdraw(over)
+            raise
         if over.successor is not None:
             raise TwoOfOneNumber(
                 f"node.id={self._settings.node_id} is in use: another broker with this id runs at {over.successor.host}"
             )
         self._fenced_count = over.report.fenced_count
         return over.is_fenced and not self._stopped.is_set()
+
+    def _refuse_folders(self, cluster_id: str) -> None:
+        refuse_folders(self._storage, [*self._folders, *self._part.folders], cluster_id)
+        for folder in self._folders:
+            refuse_another_node(self._storage, folder, self._settings.node_id)
 
     def _handle_signals(self) -> None:
         for number in interrupts.SIGNALS:
@@ -262,6 +271,15 @@ class _Serving:
             return task.result()
         task.cancel()
         raise _Stopped
+
+    async def _withdraw(self, over: OverStore) -> None:
+        """Leave the cluster before the start fails: others would give this broker partitions."""
+        try:
+            await asyncio.wait_for(over.withdraw(), LEAVES_WITHIN_S)
+        except (TimeoutError, FormatError) as error:
+            log.error(
+                "this broker could not leave the cluster, so the others fence it: %s", str(error) or "no answer in time"
+            )
 
     async def _leave(self, over: OverStore) -> None:
         try:

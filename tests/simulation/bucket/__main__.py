@@ -1,7 +1,8 @@
-"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log | --pipelines | --crashes]`; exits with 1 at the first broken promise.
+"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log | --pipelines | --crashes | --starts]`; exits with 1 at the first broken promise.
 
 With `--log` the brokers' logs are real: segments, shipping, merging, and opening from the store. With `--pipelines` there are idempotent
-producers with five batches under way, too. With `--crashes` leaders of one partition are killed between any two requests, ten for each seed.
+producers with five batches under way, too. With `--crashes` leaders of one partition are killed between any two requests, ten for each seed. With `--starts` most
+brokers fail to start once they have registered, and withdraw.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import sys
 
 from tests.simulation.bucket import crashes, pipelines
 from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.failing_starts import FailingStart
 from tests.simulation.bucket.planted_log import outcome_of
 
 
@@ -20,6 +22,7 @@ def main():
     parser.add_argument("--log", action="store_true", help="brokers with real logs")
     parser.add_argument("--pipelines", action="store_true", help="real logs, and producers with five batches under way")
     parser.add_argument("--crashes", action="store_true", help="leaders that are killed between any two requests")
+    parser.add_argument("--starts", action="store_true", help="brokers whose starts fail after they have registered")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)
     for seed in range(chosen.first, chosen.last):
@@ -27,6 +30,8 @@ def main():
             broken = crashes.outcome_of(seed, 10)
         elif chosen.pipelines:
             broken = pipelines.outcome_of(seed)
+        elif chosen.starts:
+            broken = CompanyWorld(seed, process_class=FailingStart).run()
         else:
             broken = outcome_of(seed)[0] if chosen.log else CompanyWorld(seed).run()
         if broken:

@@ -3,9 +3,11 @@
 from unittest.mock import patch
 
 from horolog.broker.bucket import members_watch as watch_module
+from horolog.broker.bucket import registration as registration_module
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.names import number_of
 from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.failing_starts import FailingStart
 from tests.simulation.bucket.processes import Process, Records
 
 
@@ -24,9 +26,19 @@ class NeverLate(Lease):
         return self._proved_s > float("-inf")
 
 
-async def listed_end(store, wal, by, nonce, is_wanted):
+async def listed_end(store, wal, *_):
     """No fence: the WAL ends where a list says so."""
     return max((number_of(one.key) + 1 for one in await store.list(wal.folder)), default=0)
+
+
+class ServesOn(FailingStart):
+    """A broker that withdraws before it has stopped."""
+
+    def fail(self):
+        served = dict(self.served)
+        super().fail()
+        self.served.update(served)
+        self.watch.lease.holds = lambda: True
 
 
 class ShipsNothing(Records):
@@ -52,6 +64,11 @@ BUGS = {
     "a list says where a WAL ends": lambda: ({}, [patch.object(watch_module, "fence", listed_end)]),
     "a hand-over that does not ship": lambda: ({}, [patch("tests.simulation.bucket.processes.Records", ShipsNothing)]),
     "high watermark at the write": lambda: ({}, [patch("tests.simulation.bucket.processes.Records", EndsTooEarly)]),
+    "a start that fails ends no WAL": lambda: (
+        {"process_class": FailingStart},
+        [patch.object(registration_module, "fence", listed_end)],
+    ),
+    "a broker withdraws before it has stopped": lambda: ({"process_class": ServesOn}, []),
     "all that a broker leads is opened while it leaves": lambda: (
         {},
         [patch.object(Process, "open_no_more", lambda _: None)],

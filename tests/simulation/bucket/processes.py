@@ -219,7 +219,7 @@ class Process:
     async def start(self, known_dead):
         registration = Registration(self.access, self.journal, self.world.nonce, self.probe)
         await registration.found("cluster")
-        joined = await registration.register(BrokerRegistered(self.node, "machine", ()), known_dead)
+        joined = self.joined = await registration.register(BrokerRegistered(self.node, "machine", ()), known_dead)
         self.wal = self.machine.last_wal = joined.wal
         lease = Lease(LEASE_S, self.now)
         around = StoreSurroundings(self.access, self, self.later, self.world.nonce)

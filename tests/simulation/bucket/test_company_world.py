@@ -6,12 +6,15 @@
 import pytest
 
 from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.failing_starts import FailingStart
 from tests.simulation.bucket.planted import BUGS, found
 from tests.support.simulated_store import CALM
 
 FOUND_FROM = {
     "a new leader does not wait": 160,
     "the lease is never late": 24,
+    "a start that fails ends no WAL": 10,
+    "a broker withdraws before it has stopped": 20,
     "all that a broker leads is opened while it leaves": 10,
 }
 """Where to begin with bugs that few seeds show."""
@@ -25,6 +28,15 @@ def test_every_promise_holds_whatever_happens(first):
         assert world.run() == "", seed
         met = {kind: count + world.met[kind] for kind, count in met.items()}
     assert min(met.values()) > 3, met
+
+
+def test_every_promise_holds_also_if_brokers_fail_to_start():
+    withdrawn = 0
+    for seed in range(8):
+        world = CompanyWorld(seed, process_class=FailingStart)
+        assert world.run() == "", seed
+        withdrawn += world.met.get("withdrawn", 0)
+    assert withdrawn > 3
 
 
 FOUND = {4279: "a broker chased the WAL of another for a minute, although that answered again"}

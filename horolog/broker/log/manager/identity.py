@@ -39,11 +39,7 @@ class FolderIdentity:
             raise DataFolderError(f"{path}: {damage}; correct it, or remove it to have a new one written") from damage
         if meta is None:
             return
-        if meta.node_id is not None and meta.node_id != node_id:
-            raise DataFolderError(
-                f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={node_id}:"
-                f" set node.id={meta.node_id}, or use another data folder"
-            )
+        _refuse_another(path, meta, node_id)
         self._meta = meta
         self._is_whole = meta.node_id is not None and meta.cluster_id is not None and not damaged
 
@@ -88,6 +84,24 @@ class FolderIdentity:
         message = "%s is damaged (%s) and kept as %s; node.id=%s, cluster.id=%s could be read, the rest is new"
         log.error(message, path, damage, DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
         return meta
+
+
+def refuse_another_node(storage: Storage, folder: str, node_id: int) -> None:
+    """Refuse a folder of a broker with another number, before it is used. Raises DataFolderError and StorageFault."""
+    try:
+        meta = meta_properties.load(storage, folder)
+    except CheckpointError:
+        return  # a start names the damage, or corrects it
+    if meta is not None:
+        _refuse_another(f"{folder}/{meta_properties.FILE_NAME}", meta, node_id)
+
+
+def _refuse_another(path: str, meta: MetaProperties, node_id: int) -> None:
+    if meta.node_id is not None and meta.node_id != node_id:
+        raise DataFolderError(
+            f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={node_id}:"
+            f" set node.id={meta.node_id}, or use another data folder"
+        )
 
 
 def new_id() -> str:

@@ -13,7 +13,7 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.bucket.wal_object import Identity, NewRun, encode
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore
-from tests.unit.broker.bucket.bucket_states import ID, after, registered
+from tests.unit.broker.bucket.bucket_states import ID, after, created, registered
 
 
 class Store:
@@ -160,3 +160,57 @@ def test_a_number_is_run_by_one_process():
     store.register(1)
     assert store.register(1, lives=True) == {}
     assert store.errors == ["node.id=1 is in use: another broker with this id runs at machine1"]
+
+
+def with_a_topic(store, brokers):
+    """A topic that these brokers lead."""
+    state = max((one.state for one in brokers.values()), key=lambda one: one.number)
+    entry = created(partitions=6)
+    becomes = state.apply(entry)
+    store.registration().journal.append(entry, becomes, lambda _: None)
+    store.schedule.run()
+    return becomes
+
+
+def withdrawn(store, joined):
+    run(store.registration().withdraw(joined))
+    store.schedule.run()
+    return store.register(9)[9].state
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_broker_whose_start_has_failed_leaves_again_and_others_lead_what_it_led(seed):
+    store = Store(seed, None)
+    brokers = store.register(1, 2, 3)
+    before = with_a_topic(store, brokers)
+    assert before.led_by(2)
+    wal = brokers[2].wal
+    run_of_it = NewRun(ID, 0, 0, 0, 0, 1, 0, 0, [b"x"])
+    store.store.objects[key(wal.folder, 0)] = encode(Identity(wal, 0, 1, bytes(16)), [run_of_it])
+    after = withdrawn(store, brokers[2])
+    assert after.nodes == (1, 3, 9)
+    assert not after.fenced, "it serves nothing, so nothing waits for its lease"
+    assert {lead.node for lead in after.leads.values()} == {1, 3}
+    ends = {line[-2].end for line in after.lineages.values() if len(line) > 1}
+    assert ends == {1}
+    assert key(wal.folder, 1) in store.store.objects
+
+
+def test_the_only_broker_that_leaves_again_leaves_partitions_without_a_leader():
+    store = Store()
+    brokers = store.register(1)
+    with_a_topic(store, brokers)
+    after = withdrawn(store, brokers[1])
+    assert after.nodes == (9,)
+    assert {(lead.node, lead.epoch) for lead in after.leads.values()} == {(9, 1)}
+
+
+def test_a_broker_that_others_have_fenced_has_nothing_to_leave():
+    store = Store()
+    brokers = store.register(1, 2)
+    first = brokers[1]
+    store.register(1)  # the same number again
+    objects = set(store.store.objects)
+    run(store.registration().withdraw(first))
+    store.schedule.run()
+    assert set(store.store.objects) == objects

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import tempfile
 import threading
 from types import SimpleNamespace
 
@@ -13,11 +14,12 @@ from horolog.base import interrupts
 from horolog.base.clock import SystemClock
 from horolog.broker.bucket.bucket_entries import WalEnded
 from horolog.broker.bucket.registration import TwoOfOneNumber
+from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_folder import FolderOfAnother
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.server import store_run
+from horolog.broker.server import app, store_run
 from horolog.broker.server.over_store import OverStore, use_of
 from horolog.broker.server.store_run import (
     EXPERIMENTAL,
@@ -250,6 +252,65 @@ def test_a_prefix_of_another_cluster_is_refused_before_the_broker_joins_it(tmp_p
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f"horolog: {os.path.realpath(tmp_path)} belongs to the store of cluster first, not ")
     assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
+
+
+def members_in(store):
+    """The members by the journal in a store; a new broker reads it."""
+    found = []
+
+    class Reading(Teller):
+        def ready(self, broker):
+            found.append(broker.cluster.nodes)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert run(settings_of(folder, node_id="9"), (), Store(store, [store]), OF_STORE, Reading()) == 0
+    return found[0]
+
+
+def test_a_folder_of_another_number_is_refused_before_the_broker_joins(tmp_path, capsys):
+    store = MemoryStore(SystemClock())
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\n")
+    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 1
+    assert "belongs to node.id=7, but this broker has node.id=1" in capsys.readouterr().err
+    assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
+
+
+@pytest.mark.parametrize("setting", ["listeners", "horolog_http_listen"])
+def test_a_broker_that_cannot_listen_is_no_member_after_its_start_has_failed(tmp_path, capsys, setting):
+    store = MemoryStore(SystemClock())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        more = {setting: address if "http" in setting else f"PLAINTEXT://{address}"}
+        assert run(settings_of(tmp_path, **more), (), Store(store, [store]), OF_STORE) == 1
+    assert f"cannot listen on {address}: address already in use" in capsys.readouterr().err
+    assert members_in(store) == (9,)
+
+
+def test_a_broker_that_cannot_be_built_is_no_member_after_its_start_has_failed(tmp_path, monkeypatch):
+    store = MemoryStore(SystemClock())
+    with monkeypatch.context() as patched:
+        patched.setattr(app, "TlsListeners", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE)
+    assert members_in(store) == (9,)
+
+
+@pytest.mark.parametrize(("fault", "said"), [(None, "no answer in time"), (FormatError("damaged"), "damaged")])
+def test_a_start_that_fails_says_so_also_if_the_broker_cannot_leave(tmp_path, monkeypatch, caplog, fault, said):
+    monkeypatch.setattr(store_run, "LEAVES_WITHIN_S", 0.05)
+
+    async def withdraw(_):
+        if fault is not None:
+            raise fault
+        await asyncio.sleep(SOON_S)
+
+    monkeypatch.setattr(OverStore, "withdraw", withdraw)
+    monkeypatch.setattr(app, "TlsListeners", lambda _: 1 / 0)
+    store = MemoryStore(SystemClock())
+    with pytest.raises(ZeroDivisionError):
+        run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE)
+    assert f"this broker could not leave the cluster, so the others fence it: {said}" in caplog.text
 
 
 def test_something_else_in_the_place_of_the_journal_is_refused(tmp_path, capsys):

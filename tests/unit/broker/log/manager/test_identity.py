@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from horolog.broker.log.files import MetaProperties, meta_properties
-from horolog.broker.log.manager.identity import FolderIdentity, new_id
+from horolog.broker.log.manager.identity import FolderIdentity, new_id, refuse_another_node
 from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 
@@ -122,3 +122,18 @@ def test_ids_are_as_kafka_writes_them():
     assert len(ids) == 200
     assert {len(one) for one in ids} == {22}
     assert not any(one.startswith("-") for one in ids)
+
+
+@pytest.mark.parametrize("content", [None, b"version=1\n", b"version=7\n"])
+def test_a_folder_that_names_no_other_node_is_not_refused_before_its_use(storage, content):
+    if content is not None:
+        storage.write_atomically(PATH, content)
+    refuse_another_node(storage, "/data", 2)
+    refuse_another_node(storage, "/missing", 2)
+
+
+def test_a_folder_of_another_node_is_refused_before_its_use(storage):
+    meta_properties.save(storage, "/data", WHOLE, 0)
+    refuse_another_node(storage, "/data", 1)
+    with pytest.raises(DataFolderError, match=r"belongs to node.id=1, but this broker has node.id=2: set node.id=1"):
+        refuse_another_node(storage, "/data", 2)

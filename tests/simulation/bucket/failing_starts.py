@@ -1,0 +1,43 @@
+"""Brokers whose starts fail after they have registered: they withdraw, and a while later their machine starts another process.
+
+Such a process may have led partitions and taken records, as one does whose second listener cannot have its port.
+"""
+
+import random
+
+from horolog.broker.base.answers import run
+from horolog.broker.bucket.registration import Registration
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_journal import StoreJournal
+from tests.simulation.bucket.company_world import FAULTS_END_S
+from tests.simulation.bucket.processes import Process, StoreFront
+
+SHARE = 0.6
+LONGEST_S = 3.0
+
+
+class FailingStart(Process):
+    """Of the starts until the faults end, most fail."""
+
+    async def start(self, known_dead):
+        await super().start(known_dead)
+        chance = random.Random(f"{self.wal} {self.machine.offset}")
+        if self.world.schedule.now < FAULTS_END_S and chance.random() < SHARE:
+            self.later(chance.uniform(0, LONGEST_S), self.fail)
+
+    def fail(self):
+        if self.is_stopping or self.is_dead:
+            return
+        self.is_stopping, self.listens = True, False
+        self.access.close()
+        self.served.clear()
+        self.watch.end()
+        run(self.withdraw())
+
+    async def withdraw(self):
+        access = StoreAccess(StoreFront(self, self.world.store), self.pause)
+        journal = StoreJournal(access, self.world.nonce, self.now)
+        await Registration(access, journal, self.world.nonce, self.probe).withdraw(self.joined)
+        self.world.met["withdrawn"] = self.world.met.get("withdrawn", 0) + 1
+        self.machine.end_process()
+        self.world.schedule.later(1, self.machine.start)
