@@ -28,14 +28,14 @@ BOOTSTRAP = "bootstrap.servers"
 _OTHERS_MAY_READ = stat.S_IRGRP | stat.S_IROTH
 
 
-class Given(NamedTuple):
+class SourcedSettings(NamedTuple):
     """Settings, and their source, for messages."""
 
     source: str
     settings: Mapping[str, str]
 
 
-NOTHING = Given("", {})
+NOTHING = SourcedSettings("", {})
 
 
 def settle(arguments: argparse.Namespace, console: Console) -> None:
@@ -51,7 +51,7 @@ def settle(arguments: argparse.Namespace, console: Console) -> None:
     arguments.security = security_of(given)
 
 
-def _given(arguments: argparse.Namespace, console: Console) -> Given:
+def _given(arguments: argparse.Namespace, console: Console) -> SourcedSettings:
     environ = console.environ
     if arguments.command_config is not None and arguments.profile is not None:
         raise UsageError("--command-config and --profile are both given", "give only one of them")
@@ -68,7 +68,7 @@ def _given(arguments: argparse.Namespace, console: Console) -> Given:
     return _profile(DEFAULT_PROFILE, console) if DEFAULT_PROFILE in profiles(environ) else NOTHING
 
 
-def security_of(given: Given) -> "Security | None":
+def security_of(given: SourcedSettings) -> "Security | None":
     """None for an open listener."""
     if not given.settings:
         return None
@@ -84,7 +84,7 @@ def security_of(given: Given) -> "Security | None":
 # -- files
 
 
-def read_file(path: Path, console: Console) -> Given:
+def read_file(path: Path, console: Console) -> SourcedSettings:
     """A file in Kafka's form."""
     from horolog.base.properties_file import PropertiesError, parse
 
@@ -93,7 +93,7 @@ def read_file(path: Path, console: Console) -> Given:
     except PropertiesError as error:
         raise UsageError(f"{path}: {error}") from error
     _warn_if_open(path, settings, console)
-    return Given(str(path), settings)
+    return SourcedSettings(str(path), settings)
 
 
 def config_file(environ: Mapping[str, str]) -> Path:
@@ -103,12 +103,12 @@ def config_file(environ: Mapping[str, str]) -> Path:
     return folder / "horolog" / "config.toml"
 
 
-def profiles(environ: Mapping[str, str]) -> dict[str, Given]:
+def profiles(environ: Mapping[str, str]) -> dict[str, SourcedSettings]:
     """The settings of each profile; none if there is no file."""
     return profiles_in(config_file(environ))
 
 
-def profiles_in(path: Path) -> dict[str, Given]:
+def profiles_in(path: Path) -> dict[str, SourcedSettings]:
     """The profiles of a file. Raises UsageError."""
     import tomllib
 
@@ -121,7 +121,7 @@ def profiles_in(path: Path) -> dict[str, Given]:
     found = document.get("profiles", {})
     if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
         raise UsageError(f"{path}: a profile is a table, [profiles.NAME]")
-    return {name: Given(f"{path}, profile {name}", _settings(one)) for name, one in found.items()}
+    return {name: SourcedSettings(f"{path}, profile {name}", _settings(one)) for name, one in found.items()}
 
 
 def _settings(table: Mapping[str, Any]) -> dict[str, str]:
@@ -142,7 +142,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     return found
 
 
-def _profile(name: str, console: Console) -> Given:
+def _profile(name: str, console: Console) -> SourcedSettings:
     known = profiles(console.environ)
     if name not in known:
         path = config_file(console.environ)

@@ -42,7 +42,7 @@ class BrokerState(NamedTuple):
         return None if self.answer is None or self.answer.scrape is None else self.answer.scrape.store
 
 
-class Led(NamedTuple):
+class LedPartitions(NamedTuple):
     """The partitions of a topic that one broker leads."""
 
     broker: int
@@ -52,7 +52,7 @@ class Led(NamedTuple):
 class TopicLeaders(NamedTuple):
     name: str
     partitions: int
-    led: tuple[Led, ...]
+    led: tuple[LedPartitions, ...]
     without: str
     """The partitions that have no leader."""
 
@@ -128,7 +128,7 @@ def leaders_of_topic(topic: "TopicView", view: "ClusterView") -> TopicLeaders:
         leader = topic.partitions[number].leader
         led.setdefault(leader if leader in view.nodes else NO_LEADER, []).append(number)
     without = led.pop(NO_LEADER, [])
-    found = tuple(Led(broker, ranges(numbers)) for broker, numbers in sorted(led.items()))
+    found = tuple(LedPartitions(broker, ranges(numbers)) for broker, numbers in sorted(led.items()))
     return TopicLeaders(topic.name, len(topic.numbers), found, ranges(without))
 
 

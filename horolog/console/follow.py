@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from horolog.console.moment import Wish, places_of, which
 from horolog.console.options import FOLLOWERS_AT_ONCE
-from horolog.console.reading import Shown
+from horolog.console.reading import ShownRecord
 from horolog.console.record_rows import RecordRow, row_of
 from horolog.console.rendering import Times, written_out
 from horolog.console.visits import Refused, Visit
@@ -113,7 +113,7 @@ async def look(consumer: "Consumer", wish: Wish) -> dict[str, Any]:
         decoded = await wish(record)
         if decoded is not None:
             wanted += 1
-            rows.append(row_of(Shown(record, decoded, 0)))
+            rows.append(row_of(ShownRecord(record, decoded, 0)))
     return {"looked_at": len(records), "wanted": wanted, "rows": list(rows)}
 
 

@@ -13,7 +13,7 @@ from horolog.client.values.types import ConsumerRecord, TopicPartition
 from horolog.console.beside import asked_beside, beside_of
 from horolog.console.changes import command_line
 from horolog.console.now import served_places
-from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
+from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, ShownRecord
 from horolog.console.record_rows import (
     RecordRow,
     command_of_record,
@@ -221,7 +221,7 @@ async def which(visit: Visit, target: str, title: str) -> Response:
     return visit.page("moment_topics.html", names=names[:NAMES_AT_MOST], target=target, title=title, **typed)
 
 
-def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: MomentQuery) -> tuple[int, int]:
+def chart_bounds(earlier: Sequence[ShownRecord], later: Sequence[ShownRecord], asked: MomentQuery) -> tuple[int, int]:
     """The chart shows twice what the rows cover, or the range and its surroundings, so that it can be moved from there."""
     at_ms = asked.at_ms
     if asked.is_range:
@@ -234,7 +234,7 @@ def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Moment
 
 
 def bounds_of(
-    visit: Visit, earlier: Sequence[Shown], later: Sequence[Shown], asked: MomentQuery
+    visit: Visit, earlier: Sequence[ShownRecord], later: Sequence[ShownRecord], asked: MomentQuery
 ) -> tuple[int | None, int | None]:
     """The times of the chart: `span` on both sides of the moment, all times, or what suits the rows."""
     if visit.text("span") == SPAN_ALL:

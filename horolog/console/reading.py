@@ -43,7 +43,7 @@ LATE_MS = 600_000
 LATE_BYTES = 4 << 20
 
 
-class Shown(NamedTuple):
+class ShownRecord(NamedTuple):
     """A wanted record, decoded, and how late it came."""
 
     record: ConsumerRecord
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 class FoundPiece(NamedTuple):
     """The results of one search step, in time order, and the time up to which everything was read."""
 
-    rows: list[Shown]
+    rows: list[ShownRecord]
     edge_ms: int
 
 
@@ -89,7 +89,7 @@ class Reader:
 
     async def around(
         self, since_ms: int, at_ms: int, until_ms: int, most: int
-    ) -> tuple[list[Shown], int, list[Shown], int]:
+    ) -> tuple[list[ShownRecord], int, list[ShownRecord], int]:
         """Both sides of a time, and how far each was read; the first uses at most half of the limits."""
         bounds = self.records_at_most, self.until
         now = self.clock.monotonic()
@@ -101,9 +101,9 @@ class Reader:
 
     # -- a page: until there is enough, or the limits are reached
 
-    async def after(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
+    async def after(self, since_ms: int, until_ms: int, most: int) -> tuple[list[ShownRecord], int]:
         """The first records from a time on, and the time up to which all were read."""
-        found: list[Shown] = []
+        found: list[ShownRecord] = []
         edge = since_ms
         async with aclosing(self.forward(since_ms, until_ms)) as pieces:
             async for piece in pieces:
@@ -115,9 +115,9 @@ class Reader:
             return found[:most], found[most - 1].record.timestamp_ms
         return [one for one in found if one.record.timestamp_ms < edge], edge  # the others are found again from there
 
-    async def before(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
+    async def before(self, since_ms: int, until_ms: int, most: int) -> tuple[list[ShownRecord], int]:
         """The last records before a time, and the time from which on all were read."""
-        found: list[Shown] = []
+        found: list[ShownRecord] = []
         edge = until_ms
         async with aclosing(self.backward(since_ms, until_ms)) as pieces:
             async for piece in pieces:
@@ -134,14 +134,14 @@ class Reader:
 
     async def forward(self, since_ms: int, until_ms: int) -> AsyncGenerator[FoundPiece, None]:
         """From a time on. If the limits end it, the edge of the last piece says how far it came."""
-        rows: list[Shown] = []
+        rows: list[ShownRecord] = []
         seen = 0
         async with self._merged(since_ms, until_ms, FETCHED_BYTES) as moment:
             async for placed in moment:
                 decoded = await self._look(placed.record)
                 seen += 1
                 if decoded is not None:
-                    rows.append(Shown(placed.record, decoded, placed.late_ms))
+                    rows.append(ShownRecord(placed.record, decoded, placed.late_ms))
                 if seen % PIECE_RECORDS == 0 or len(rows) >= PIECE_ROWS or self.looked_at >= self.records_at_most:
                     yield FoundPiece(rows, placed.record.timestamp_ms)
                     rows = []
@@ -167,27 +167,27 @@ class Reader:
         self.looked_at += 1
         return await self.wanted(record)
 
-    async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[Shown]:
+    async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[ShownRecord]:
         """Records before `until_ms` at offsets after its lookup."""
         from horolog.client.moments.moment import Offsets
 
-        found: list[Shown] = []
+        found: list[ShownRecord] = []
         between = {place: Offsets(start) for place, start in starts.items()}
         async with self._merged(since_ms, until_ms, FETCHED_BYTES, between) as moment:
             async for placed in moment:
                 decoded = await self._look(placed.record)
                 if decoded is not None:
-                    found.append(Shown(placed.record, decoded, placed.late_ms))
+                    found.append(ShownRecord(placed.record, decoded, placed.late_ms))
             self._note(moment)
         return found
 
     async def _between(
         self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], length: int
-    ) -> list[Shown]:
+    ) -> list[ShownRecord]:
         """All records between offsets, in log order."""
         from horolog.client.moments.moment import Offsets, merge
 
-        found: list[Shown] = []
+        found: list[ShownRecord] = []
         between = {place: Offsets(starts[place], ends[place]) for place in self.places}
         size = max(FETCHED_BYTES, length * RECORD_BYTES)
         async with merge(
@@ -196,7 +196,7 @@ class Reader:
             async for placed in moment:
                 decoded = await self._look(placed.record)
                 if decoded is not None:
-                    found.append(Shown(placed.record, decoded, placed.late_ms))
+                    found.append(ShownRecord(placed.record, decoded, placed.late_ms))
             self._note(moment)
         return found
 
@@ -262,5 +262,5 @@ class Reader:
         self._notes |= dict.fromkeys(sentence for sentence, holds in said.items() if holds)
 
 
-def _order(one: Shown) -> tuple[int, int, int]:
+def _order(one: ShownRecord) -> tuple[int, int, int]:
     return one.record.timestamp_ms, one.record.partition, one.record.offset

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.client.values.types import ConsumerRecord
 from horolog.console.changes import command_line
-from horolog.console.reading import Shown
+from horolog.console.reading import ShownRecord
 from horolog.console.rendering import short
 from horolog.console.trees import tree_of
 
@@ -77,11 +77,11 @@ def tree_parts(rows: int) -> int:
     return min(VALUE_PARTS, PAGE_PARTS // max(rows, 1))
 
 
-def rows_of(found: Sequence[Shown], parts: int, *, is_after: bool) -> list[RecordRow]:
+def rows_of(found: Sequence[ShownRecord], parts: int, *, is_after: bool) -> list[RecordRow]:
     return [row_of(one, parts, is_after=is_after) for one in found]
 
 
-def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> RecordRow:
+def row_of(one: ShownRecord, parts: int = 0, *, is_after: bool = True) -> RecordRow:
     record, decoded = one.record, one.decoded
     value = None if record.value is None else decoded.value_text
     whole = None

@@ -27,7 +27,7 @@ from horolog.console.moment import (
     tools_of,
     words_of,
 )
-from horolog.console.reading import FoundPiece, Reader, Shown
+from horolog.console.reading import FoundPiece, Reader, ShownRecord
 from horolog.console.record_rows import rows_of, tree_parts
 from horolog.console.rendering import Times, render
 from horolog.console.visits import Visit
@@ -65,7 +65,7 @@ class Way:
     edge_ms: int
     wanted: int
     looked_at: int = 0
-    rows: list[Shown] = field(default_factory=list)
+    rows: list[ShownRecord] = field(default_factory=list)
     """Rows found but not sent yet."""
 
     async def step(self, reader: Reader) -> bool:

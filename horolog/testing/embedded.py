@@ -17,7 +17,7 @@ from horolog.testing import snapshot as snapshots
 from horolog.testing.clock import BrokerClock, Moment, Span, Watcher
 from horolog.testing.faults import Faults
 from horolog.testing.full_disk import Fullness
-from horolog.testing.matching import Conditions, Wanted
+from horolog.testing.matching import Conditions, ExpectedRecord
 from horolog.testing.reading import Seen, records_of, topic_named
 from horolog.testing.restoring import restore
 from horolog.testing.runs import MEMORY, BrokerRuns
@@ -153,11 +153,11 @@ class EmbeddedBroker(Watcher):
         or key is a text, bytes, None, or JSON: an object matches if the record has at least these members. A timeout, by the
         machine's clock, raises `ExpectationFailed`, an AssertionError that shows the records.
         """
-        return await expecting.expect(self.broker, topic, Wanted(**wanted), count, within)
+        return await expecting.expect(self.broker, topic, ExpectedRecord(**wanted), count, within)
 
     async def expect_none(self, topic: str, *, within: Span | float = 0, **wanted: Unpack[Conditions]) -> None:
         """No record matches, now and until the time is over; the conditions are those of `expect`."""
-        await expecting.expect_none(self.broker, topic, Wanted(**wanted), within)
+        await expecting.expect_none(self.broker, topic, ExpectedRecord(**wanted), within)
 
     async def expect_committed(
         self, group: str, topic: str, offset: int, *, partition: int = 0, within: Span | float = DEFAULT_WITHIN

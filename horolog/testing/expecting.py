@@ -12,7 +12,7 @@ from horolog.base.readable import counted, format_duration
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.testing.clock import Span, span_ms
-from horolog.testing.matching import ExpectationFailed, Wanted, failure
+from horolog.testing.matching import ExpectationFailed, ExpectedRecord, failure
 from horolog.testing.reading import Seen, records_of, state_of, topic_named
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 LOOK_AGAIN_S = 0.005
 
 
-async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, within: Span | float) -> list[Seen]:
+async def expect(
+    broker: Broker, topic: str, wanted: ExpectedRecord, count: int | None, within: Span | float
+) -> list[Seen]:
     """The matching records, once there are `count`, or at least one if that is None."""
     wait_ms = span_ms(within)
     if count is not None and count < 0:
@@ -42,7 +44,7 @@ async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, 
     raise look.failure(asked, found)
 
 
-async def expect_none(broker: Broker, topic: str, wanted: Wanted, within: Span | float) -> None:
+async def expect_none(broker: Broker, topic: str, wanted: ExpectedRecord, within: Span | float) -> None:
     """No record matches, now or until the time is over."""
     wait_ms = span_ms(within)
     look = _Look(broker, topic, wanted)
@@ -57,7 +59,7 @@ async def expect_none(broker: Broker, topic: str, wanted: Wanted, within: Span |
 class _Look:
     """A topic and its matching records; a topic that does not exist has none."""
 
-    def __init__(self, broker: Broker, topic: str, wanted: Wanted) -> None:
+    def __init__(self, broker: Broker, topic: str, wanted: ExpectedRecord) -> None:
         self._broker = broker
         self._topic = topic
         self._wanted = wanted

@@ -30,7 +30,7 @@ class ExpectationFailed(AssertionError):
 
 
 class Conditions(TypedDict, total=False):
-    """What a test says of the records that it expects: the fields of `Wanted`."""
+    """What a test says of the records that it expects: the fields of `ExpectedRecord`."""
 
     key: Any
     value: Any
@@ -40,7 +40,7 @@ class Conditions(TypedDict, total=False):
     committed: bool
 
 
-class Wanted(NamedTuple):
+class ExpectedRecord(NamedTuple):
     """The conditions of an expectation; `...` stands for anything."""
 
     key: Any = ANY
@@ -120,7 +120,7 @@ def _header_differs(name: str, wanted: str | bytes | None, record: Seen) -> list
 
 
 def failure(
-    topic: str, asked: str, records: Sequence[Seen], wanted: Wanted, found: Sequence[Seen]
+    topic: str, asked: str, records: Sequence[Seen], wanted: ExpectedRecord, found: Sequence[Seen]
 ) -> ExpectationFailed:
     """The error: the sentence `asked`, the records, and the one closest to a match."""
     lines = [f"{topic}: {asked}"]

@@ -63,7 +63,13 @@ class Snapshot(NamedTuple):
 
 
 def write(
-    topic: str, partitions: int, records: Sequence[Seen], *, start_ms: int, times: str = RELATIVE, marks: bool = False
+    topic: str,
+    partitions: int,
+    records: Sequence[Seen],
+    *,
+    start_ms: int,
+    times: str = RELATIVE,
+    marks: bool = False,
 ) -> str:
     """The text of a topic's records."""
     if times not in TIMES:

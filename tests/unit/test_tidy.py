@@ -282,7 +282,7 @@ SHOWN = {
     "broker/log/partition/sync_state.py": {"SyncState"},
     "broker/log/segments/segment.py": {"Segment"},
     "broker/network/conversation.py": {"Conversation"},
-    "broker/commit/waiting.py": {"Wait", "Waiting"},
+    "broker/commit/waiting.py": {"Wait", "WaitingRequests"},
 }
 """Objects with a state that one looks at while debugging."""
 

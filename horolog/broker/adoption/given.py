@@ -36,14 +36,14 @@ class GivenError(ValueError):
 
 
 @dataclass(slots=True)
-class Given:
+class GivenSettings:
     """The settings given for one topic."""
 
     own: dict[str, str] = field(default_factory=dict)
     inherited: dict[str, str] = field(default_factory=dict)
 
 
-def parse(text: str) -> dict[str, Given]:
+def parse(text: str) -> dict[str, GivenSettings]:
     """The settings by topic. Raises GivenError."""
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -55,9 +55,9 @@ def parse(text: str) -> dict[str, Given]:
     return _from_lines(text.splitlines())
 
 
-def _from_lines(lines: Iterable[str]) -> dict[str, Given]:
-    found: dict[str, Given] = {}
-    current: Given | None = None
+def _from_lines(lines: Iterable[str]) -> dict[str, GivenSettings]:
+    found: dict[str, GivenSettings] = {}
+    current: GivenSettings | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or _TOPIC_PARTITION.fullmatch(line):
             continue
@@ -74,10 +74,10 @@ def _from_lines(lines: Iterable[str]) -> dict[str, Given]:
     return found
 
 
-def _new(found: dict[str, Given], topic: str, number: int) -> Given:
+def _new(found: dict[str, GivenSettings], topic: str, number: int) -> GivenSettings:
     if topic in found:
         raise GivenError(f"line {number}: topic {topic} is there twice")
-    found[topic] = Given()
+    found[topic] = GivenSettings()
     return found[topic]
 
 
@@ -92,13 +92,13 @@ def _pairs(text: str, number: int) -> dict[str, str]:
     return pairs
 
 
-def _from_json(content: Any) -> dict[str, Given]:
+def _from_json(content: Any) -> dict[str, GivenSettings]:
     if isinstance(content, dict):
         return {str(topic): _of_topic(str(topic), said) for topic, said in content.items()}
     if not isinstance(content, list):
         raise GivenError("neither an object nor a list")
     if content and all(isinstance(one, dict) and "topic" in one and "configs" in one for one in content):
-        found: dict[str, Given] = {}
+        found: dict[str, GivenSettings] = {}
         for one in content:
             if one["topic"] in found:
                 raise GivenError(f"topic {one['topic']} is there twice")
@@ -107,8 +107,8 @@ def _from_json(content: Any) -> dict[str, Given]:
     return {NO_NAME: _of_topic(NO_NAME, content)}
 
 
-def _of_topic(topic: str, said: Any) -> Given:
-    given = Given()
+def _of_topic(topic: str, said: Any) -> GivenSettings:
+    given = GivenSettings()
     if isinstance(said, dict):
         given.own = {str(key): _text(topic, key, value) for key, value in said.items()}
     elif isinstance(said, list) and all(isinstance(one, dict) and "key" in one and "value" in one for one in said):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from horolog.broker.adoption.given import NO_NAME, Given
+from horolog.broker.adoption.given import NO_NAME, GivenSettings
 from horolog.broker.adoption.report import named
 from horolog.broker.adoption.takeover import Origin, Takeover
 from horolog.broker.config.setting_types import SettingsError
@@ -15,7 +15,7 @@ class RefusedSettings(Exception):
     """A given setting is not allowed; nothing was changed."""
 
 
-def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> list[str]:
+def give(taken: Takeover, given: Mapping[str, GivenSettings], settings: Settings) -> list[str]:
     """Complete the takeover with the operator's settings; returns what was not used, and why. Raises RefusedSettings."""
     given = _with_name(taken, given)
     checked = {topic: _overrides(topic, said, settings) for topic, said in given.items()}
@@ -35,7 +35,7 @@ def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> lis
     return notes
 
 
-def _with_name(taken: Takeover, given: Mapping[str, Given]) -> Mapping[str, Given]:
+def _with_name(taken: Takeover, given: Mapping[str, GivenSettings]) -> Mapping[str, GivenSettings]:
     """Settings without a topic's name are for the only topic without settings."""
     if NO_NAME not in given:
         return given
@@ -48,7 +48,7 @@ def _with_name(taken: Takeover, given: Mapping[str, Given]) -> Mapping[str, Give
     return {unknown[0]: given[NO_NAME]}
 
 
-def _overrides(topic: str, said: Given, settings: Settings) -> dict[str, str]:
+def _overrides(topic: str, said: GivenSettings, settings: Settings) -> dict[str, str]:
     """The topic's own settings, and those inherited from its old broker that differ here."""
     for values in (said.own, said.inherited):
         for key, value in values.items():

@@ -92,7 +92,10 @@ class _CountedCommit(InternalCommit):
         *,
         durable: bool,
     ) -> None:
-        super().__init__(partitions, done, durable=durable)
+        self.partitions = partitions
+        self.timeout_ms = 0
+        self.durable = durable
+        self._done = done
         self._counted = counted
         self._records = records
         counted.count += records

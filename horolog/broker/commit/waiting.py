@@ -49,7 +49,7 @@ class Watch(Protocol):
         ...
 
 
-class Waiting:
+class WaitingRequests:
     """The requests that wait, and the watches on each partition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, most_bytes: Callable[[], int]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from horolog.broker.cluster.hand_over import HandOvers
     from horolog.broker.cluster.placement import Placement
     from horolog.broker.commit.committer import Committer
-    from horolog.broker.commit.waiting import Waiting
+    from horolog.broker.commit.waiting import WaitingRequests
     from horolog.broker.config.settings import Settings
     from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
     from horolog.broker.groups.coordinator import GroupCoordinator
@@ -133,7 +133,7 @@ class BrokerView(Protocol):
     logs: LogManager
     metrics: Metrics
     committer: Committer
-    waiting: Waiting
+    waiting: WaitingRequests
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator

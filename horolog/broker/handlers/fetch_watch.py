@@ -1,7 +1,7 @@
 """Which partitions of a fetch may have news: only they are looked at, however many the fetch names.
 
 A partition is quiet once a look has found nothing to read and nothing to report. It may have news again when it has been written to
-(`Waiting` reports that), or when the client asks for it again. All partitions may have news when something rare has changed
+(`WaitingRequests` reports that), or when the client asks for it again. All partitions may have news when something rare has changed
 (`RareChanges`) or the fetch comes with other terms.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, WaitingRequests
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.fetch_sessions import FetchPosition, PartitionKey, Positions
@@ -62,7 +62,7 @@ class FetchWatch:
     )
 
     def __init__(
-        self, positions: Positions, waiting: Waiting, changes: RareChanges, terms: Terms | None = None
+        self, positions: Positions, waiting: WaitingRequests, changes: RareChanges, terms: Terms | None = None
     ) -> None:
         """`terms` are those of a look at all of them that has just been taken."""
         self.positions = positions

@@ -13,7 +13,7 @@ from typing import Any
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.share.records import SharePartitionKey
-from horolog.broker.share.state import StateRead, StateSummary, Written
+from horolog.broker.share.state import StateRead, StateSummary, StateUpdate
 from horolog.broker.share.state_batches import StateBatch
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.share_state import (
@@ -56,7 +56,7 @@ def write(broker: BrokerView, request: WriteShareGroupStateRequest, context: Req
             StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
             for each in one.state_batches
         ]
-        written = Written(one.state_epoch, one.leader_epoch, one.start_offset, one.delivery_complete_count, batches)
+        written = StateUpdate(one.state_epoch, one.leader_epoch, one.start_offset, one.delivery_complete_count, batches)
         broker.shares.states.write(key, written, partial(_tell_code, key, done))
 
     _answer(request, ask, partial(_reply, context, WriteShareGroupStateResponse, ShareStateCodes))

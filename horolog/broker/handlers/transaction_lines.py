@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, WaitingRequests
 from horolog.protocol.errors import ErrorCode
 
 LONGEST_WAIT_MS = 5_000
@@ -59,7 +59,7 @@ class _Request:
 class TransactionLines:
     """The requests that wait, for each transactional id in the order in which they came."""
 
-    def __init__(self, waiting: Waiting, call_soon: Callable[..., object]) -> None:
+    def __init__(self, waiting: WaitingRequests, call_soon: Callable[..., object]) -> None:
         self._waiting = waiting
         self._call_soon = call_soon
         self._lines: dict[str, dict[Wait, None]] = {}

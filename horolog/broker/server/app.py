@@ -31,7 +31,7 @@ from horolog.broker.cluster.left_folders import NoRoomToMerge
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.committer import Committer
-from horolog.broker.commit.waiting import Waiting
+from horolog.broker.commit.waiting import WaitingRequests
 from horolog.broker.config.divided_settings import divided
 from horolog.broker.config.first_topics import parse as parse_first_topics
 from horolog.broker.config.listeners import Address, advertised_addresses, http_address, listen_addresses
@@ -159,7 +159,7 @@ class Broker:
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
-        self.waiting = Waiting(loop, lambda: self.settings.horolog_fetch_waiting_max_bytes)
+        self.waiting = WaitingRequests(loop, lambda: self.settings.horolog_fetch_waiting_max_bytes)
         safety = process.new_safety(loop, self.workers, self.metrics, clock, self.waiting.changed)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         self.audit = _audit(self, process.labels, loop)

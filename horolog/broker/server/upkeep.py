@@ -19,7 +19,7 @@ from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.cluster.placement import Placement
-from horolog.broker.commit.waiting import Waiting
+from horolog.broker.commit.waiting import WaitingRequests
 from horolog.broker.config.settings import Settings
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.log.compaction import Cleaned, Compactor, Pass
@@ -53,7 +53,7 @@ class UpkeepHost(Protocol):
     clock: Clock
     logs: LogManager
     cluster: Cluster
-    waiting: Waiting
+    waiting: WaitingRequests
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     shares: Shares

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, WaitingRequests
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.coordination.timers import Timer, Timers
 from horolog.broker.log.partition import Partition, lookups
@@ -25,7 +25,7 @@ from horolog.broker.share.partition import SharePartition
 from horolog.broker.share.persister import SharePersister
 from horolog.broker.share.records import SharePartitionKey
 from horolog.broker.share.sessions import SessionKey, ShareSessions
-from horolog.broker.share.state import StateRead, Written
+from horolog.broker.share.state import StateRead, StateUpdate
 from horolog.broker.share.state_batches import NO_OFFSET, StateBatch
 from horolog.broker.share.terms import Acknowledgement, AcknowledgeType, Limits, Refused, StateChange
 from horolog.protocol.errors import ErrorCode
@@ -108,7 +108,7 @@ class ShareLeader:
         self,
         cluster: Cluster,
         persister: SharePersister,
-        waiting: Waiting,
+        waiting: WaitingRequests,
         timers: Timers,
         clock: Clock,
         terms_of: Callable[[str], GroupTerms],
@@ -287,7 +287,7 @@ class ShareLeader:
 
     def _write(self, share: OpenShare, batches: Sequence[StateBatch], done: Callable[[ErrorCode], None]) -> None:
         machine = share.machine
-        written = Written(share.state_epoch, share.leader_epoch, machine.start, machine.complete_count, batches)
+        written = StateUpdate(share.state_epoch, share.leader_epoch, machine.start, machine.complete_count, batches)
         share.writes += 1
 
         def finish(code: ErrorCode) -> None:

@@ -19,7 +19,7 @@ from horolog.broker.cluster.placement import Placement
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.share.journal import StateJournal
 from horolog.broker.share.records import SharePartitionKey
-from horolog.broker.share.state import NO_EPOCH, StateRead, StateSummary, Written
+from horolog.broker.share.state import NO_EPOCH, StateRead, StateSummary, StateUpdate
 from horolog.broker.share.state_batches import StateBatch
 from horolog.broker.share.state_keeper import StateKeeper
 from horolog.protocol.errors import ErrorCode
@@ -103,7 +103,7 @@ class SharePersister:
             done,
         )
 
-    def write(self, place: tuple[str, bytes, int], written: Written, done: Callable[[ErrorCode], None]) -> None:
+    def write(self, place: tuple[str, bytes, int], written: StateUpdate, done: Callable[[ErrorCode], None]) -> None:
         """The request is made only where another broker is asked: acknowledgements are many."""
         key = SharePartitionKey(*place)
         self._ask(
@@ -167,7 +167,7 @@ def _to_read(key: SharePartitionKey, leader_epoch: int) -> list[ReadStateTopic]:
     return [ReadStateTopic(topic_id=key.topic_id, partitions=[part])]
 
 
-def _writing(key: SharePartitionKey, written: Written) -> WriteShareGroupStateRequest:
+def _writing(key: SharePartitionKey, written: StateUpdate) -> WriteShareGroupStateRequest:
     part = WriteStatePartition(
         partition=key.partition,
         state_epoch=written.state_epoch,

@@ -10,7 +10,7 @@ from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.peers import Peers
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.committer import Committer
-from horolog.broker.commit.waiting import Waiting
+from horolog.broker.commit.waiting import WaitingRequests
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.share.journal import StateJournal
 from horolog.broker.share.leader import GroupTerms, ShareLeader
@@ -25,7 +25,7 @@ class ShareHost(Protocol):
     cluster: Cluster
     placement: Placement
     committer: Committer
-    waiting: Waiting
+    waiting: WaitingRequests
 
 
 class Shares:

@@ -37,7 +37,7 @@ class StateRead(NamedTuple):
     batches: Sequence[StateBatch]
 
 
-class Written(NamedTuple):
+class StateUpdate(NamedTuple):
     """What a leader has a state updated with; -1 for a start or a count leaves it as it was."""
 
     state_epoch: int
@@ -112,7 +112,7 @@ class ShareState:
             return ErrorCode.FENCED_STATE_EPOCH
         return first_snapshot(state_epoch, start_offset, now_ms, self._values.snapshot_epoch + 1)
 
-    def written(self, request: Written, now_ms: int, updates_per_snapshot: int) -> Snapshot | Update | ErrorCode:
+    def written(self, request: StateUpdate, now_ms: int, updates_per_snapshot: int) -> Snapshot | Update | ErrorCode:
         values = self._values
         if request.leader_epoch != NO_EPOCH and request.leader_epoch < values.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH

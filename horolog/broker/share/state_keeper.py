@@ -16,7 +16,7 @@ from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.coordination.timers import Timer, Timers
 from horolog.broker.share.journal import StateJournal
 from horolog.broker.share.records import SharePartitionKey, Snapshot, Update
-from horolog.broker.share.state import UNINITIALIZED, ShareState, StateRead, StateSummary, Written, first_snapshot
+from horolog.broker.share.state import UNINITIALIZED, ShareState, StateRead, StateSummary, StateUpdate, first_snapshot
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class StateKeeper:
         else:
             self._write(found, found.state.initialized(state_epoch, start_offset, now_ms), done)
 
-    def write(self, key: SharePartitionKey, request: Written, done: Done) -> None:
+    def write(self, key: SharePartitionKey, request: StateUpdate, done: Done) -> None:
         found = self._find(key)
         if isinstance(found, ErrorCode):
             done(found)

@@ -41,7 +41,7 @@ def _labelled(sample: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WorkerReadiness:
     """One worker's report of its readiness: the fields of `observability.health.Readiness`."""
 
     ready: bool
@@ -49,16 +49,16 @@ class Said:
     warnings: list[str] = field(default_factory=list)
 
 
-def said(answer: bytes) -> Said:
+def said(answer: bytes) -> WorkerReadiness:
     """A worker's readiness; a worker without a valid response is not ready."""
     try:
         found = json.loads(answer)
-        return Said(bool(found["ready"]), list(found["reasons"]), list(found["warnings"]))
+        return WorkerReadiness(bool(found["ready"]), list(found["reasons"]), list(found["warnings"]))
     except (ValueError, KeyError, TypeError):
-        return Said(ready=False, reasons=["it does not answer"])
+        return WorkerReadiness(ready=False, reasons=["it does not answer"])
 
 
-def readiness(phase: str, workers: Mapping[int, Said]) -> dict[str, object]:
+def readiness(phase: str, workers: Mapping[int, WorkerReadiness]) -> dict[str, object]:
     """All workers have to be ready. A warning of all workers is listed once."""
     reasons = [f"worker {number}: {reason}" for number, one in workers.items() for reason in one.reasons]
     warnings: dict[str, None] = {}

@@ -161,10 +161,10 @@ class WorkersServer(HttpServer):
         yield from backup_figures.collect(self._crew.backup_figures())
 
     def _ready(self, answers: dict[int, bytes]) -> HttpResponse:
-        workers: dict[int, merged.Said] = {}
+        workers: dict[int, merged.WorkerReadiness] = {}
         for one in self._crew.workers:
             reason = one.why_not_ready
-            unready = merged.Said(ready=False, reasons=[reason or "it does not answer"])
+            unready = merged.WorkerReadiness(ready=False, reasons=[reason or "it does not answer"])
             workers[one.number] = merged.said(answers[one.number]) if one.number in answers else unready
         found = merged.readiness(self._crew.phase.value, workers)
         return json_answer(HTTPStatus.OK if found["ready"] else HTTPStatus.SERVICE_UNAVAILABLE, found)

@@ -12,7 +12,7 @@ from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:  # reading files is imported when files are read
-    from horolog.broker.adoption.given import Given
+    from horolog.broker.adoption.given import GivenSettings
     from horolog.broker.config.settings import Settings
 
 
@@ -107,7 +107,7 @@ def broker_settings(arguments: argparse.Namespace, folder: str, console: Console
     return settings
 
 
-def _given(path: Path) -> "dict[str, Given]":
+def _given(path: Path) -> "dict[str, GivenSettings]":
     from horolog.broker.adoption.given import GivenError, parse
 
     try:

@@ -8,7 +8,7 @@ from horolog.commands.arguments import PROFILE_VARIABLE, add_output, describe
 from horolog.commands.connection import (
     BOOTSTRAP,
     DEFAULT_PROFILE,
-    Given,
+    SourcedSettings,
     config_file,
     profiles,
     profiles_in,
@@ -83,7 +83,7 @@ def _list(console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _shown(given: Given) -> dict[str, str | None]:
+def _shown(given: SourcedSettings) -> dict[str, str | None]:
     from horolog.client.security import Security, SecurityError
 
     shown: dict[str, str | None] = {"bootstrap": given.settings.get(BOOTSTRAP)}

@@ -13,7 +13,7 @@ from horolog.commands.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
     from horolog.client.cli.retaining.retention_look import TopicFacts
-    from horolog.client.segments.retention import Left, Next, PartitionFacts
+    from horolog.client.segments.retention import Next, PartitionFacts, RetentionResult
 
 CHANGEABLE = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
 
@@ -253,7 +253,7 @@ def _next_document(coming: "Next | None") -> dict[str, Any] | None:
     }
 
 
-def _left_document(left: "Left | None") -> dict[str, Any] | None:
+def _left_document(left: "RetentionResult | None") -> dict[str, Any] | None:
     if left is None:
         return None
     return {

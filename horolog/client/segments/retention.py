@@ -78,7 +78,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RetentionResult:
     """What a partition would hold under other settings, right after the next check."""
 
     first_offset: int
@@ -103,7 +103,7 @@ class PartitionFacts:
     """What keeps records from being deleted, in sentences."""
     unknown: list[str] = field(default_factory=list)
     """Facts that the source cannot provide."""
-    left: Left | None = None
+    left: RetentionResult | None = None
 
     @property
     def records(self) -> int:
@@ -202,7 +202,7 @@ def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
     return found
 
 
-def left_by_lookup(rules: Rules, facts: PartitionFacts, edge: int | None, edge_ms: int | None) -> Left:
+def left_by_lookup(rules: Rules, facts: PartitionFacts, edge: int | None, edge_ms: int | None) -> RetentionResult:
     """Under these rules, from the first offset young enough: whole segments stay, so up to one more segment may remain."""
     first, size, first_ms = facts.first_offset, facts.size_bytes, facts.first_ms
     if rules.deletes and rules.retention_ms >= 0:
@@ -214,4 +214,4 @@ def left_by_lookup(rules: Rules, facts: PartitionFacts, edge: int | None, edge_m
         if rules.deletes and 0 <= rules.retention_bytes < size:
             first = facts.end_offset - round((facts.end_offset - first) * rules.retention_bytes / size)
             size, first_ms = rules.retention_bytes, None
-    return Left(first, facts.end_offset - first, size, first_ms, exact=first == facts.first_offset)
+    return RetentionResult(first, facts.end_offset - first, size, first_ms, exact=first == facts.first_offset)

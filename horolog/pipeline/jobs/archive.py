@@ -61,7 +61,7 @@ class Have(NamedTuple):
     ids: dict[str, str]
 
 
-class Wanted(NamedTuple):
+class RowsToAdd(NamedTuple):
     """The rows to add, and the table to add them to."""
 
     have: Have
@@ -75,7 +75,7 @@ class Wanted(NamedTuple):
         return self.is_since and any(place.topic not in self.begun for place in self.ranges)
 
     @property
-    def beginning(self) -> "Wanted":
+    def beginning(self) -> "RowsToAdd":
         """Without rows."""
         return self._replace(ranges={place: (start, start) for place, start in self.starts.items()})
 
@@ -159,7 +159,7 @@ class Job:
         """Hold the table's lock."""
         return writing(self.table, wait_ms, tell)
 
-    def plan(self) -> Wanted:
+    def plan(self) -> RowsToAdd:
         """What the topics have and the table lacks. The rows will be committed after the commit that is now the newest."""
         have = Have(self.table.offsets(), dict(self.table.topic_ids()))
         self.form.check(self.spark, self.table.folders())
@@ -168,7 +168,7 @@ class Job:
             lambda client: plan(client, self.topics, have, self.since_ms, self.until_ms, skip_lost=self.skip_lost)
         )
 
-    def tell_first(self, wanted: Wanted, tell: Callable[[str], None]) -> None:
+    def tell_first(self, wanted: RowsToAdd, tell: Callable[[str], None]) -> None:
         """Say what a user may expect and will not get: a `since` that comes too late, decoded columns that stay empty."""
         if self.since_ms is not None and wanted.begun:
             tell(
@@ -180,7 +180,7 @@ class Job:
 
     def add(
         self,
-        wanted: Wanted,
+        wanted: RowsToAdd,
         summary: Summary,
         progress: JobProgress | None = None,
         is_over: Callable[[], bool] = lambda: False,
@@ -206,7 +206,7 @@ class Job:
                 progress.advance(written.records, written.size_bytes, written.last_timestamp_ms)
         return offsets
 
-    def _steps(self, wanted: Wanted) -> "Iterator[dict[TopicPartition, Range]]":
+    def _steps(self, wanted: RowsToAdd) -> "Iterator[dict[TopicPartition, Range]]":
         """One without rows only notes from where on the table has everything."""
         if wanted.has_to_be_noted and not wanted.records:
             yield wanted.beginning.ranges
@@ -272,7 +272,7 @@ async def plan(
     until_ms: int | None,
     *,
     skip_lost: bool = False,
-) -> "Wanted":
+) -> "RowsToAdd":
     """The offsets to add: from where the table ends, of a new topic from `since`, up to `until`, else to the last stable offset."""
     from horolog.client.values.types import EARLIEST, LATEST
     from horolog.client.wire.offsets import ends
@@ -298,7 +298,7 @@ async def plan(
         place: (_start(place, offsets.get(place), begin[place], first[place], last[place], skip_lost), end[place])
         for place in places
     }
-    return Wanted(Have(offsets, there), ranges, since_ms is not None)
+    return RowsToAdd(Have(offsets, there), ranges, since_ms is not None)
 
 
 def _start(place: "TopicPartition", have: int | None, begin: int, first: int, last: int, skip_lost: bool) -> int:

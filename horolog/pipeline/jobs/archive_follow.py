@@ -29,7 +29,7 @@ from horolog.stores.faults import StoreError
 if TYPE_CHECKING:
     from horolog.client.values.types import TopicPartition
     from horolog.client.wire.client import Client
-    from horolog.pipeline.jobs.archive import Job, Wanted
+    from horolog.pipeline.jobs.archive import Job, RowsToAdd
 
 EVERY = "1m"
 MAX_DELAY = "15m"
@@ -173,7 +173,7 @@ class Following:
             self._waiting_since = None
         return self._behind(ends)
 
-    def _add(self, wanted: "Wanted", ends: "dict[TopicPartition, int]") -> None:
+    def _add(self, wanted: "RowsToAdd", ends: "dict[TopicPartition, int]") -> None:
         before = self.summary.details["commits"]
         progress = self._progress_of(wanted.records)
         ends |= self._job.add(wanted, self.summary, progress, self._is_over)

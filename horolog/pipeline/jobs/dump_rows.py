@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from horolog.pipeline.jobs.dump_files import CONTENT, FILE, STATE, TIME
 from horolog.pipeline.jobs.dump_pieces import GRAINS, Piece, Unit, evenly
-from horolog.pipeline.jobs.lanes import Lanes, Row, Sent, sent_batch
+from horolog.pipeline.jobs.lanes import LaneResult, Lanes, Row, sent_batch
 from horolog.pipeline.jobs.loading import counted_in, counting, size_of_row
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules
 
@@ -150,12 +150,12 @@ class _InTasks:
         self._rows = rows
         self._lanes = lanes
 
-    def collect(self) -> list[Sent]:
+    def collect(self) -> list[LaneResult]:
         results, position = [], self._rows.before
         for piece in self._rows.pieces:
             sending = self._rows.in_order(piece).mapInArrow(_sender(self._lanes, position), _SENT_OF_PIECE)
             for *sent, rows in sending.collect():
-                results.append(Sent(*sent))
+                results.append(LaneResult(*sent))
                 position += rows
         return results
 

@@ -65,7 +65,7 @@ class Row(NamedTuple):
     """-1: the record has no time; None: that of its sending."""
 
 
-class Sent(NamedTuple):
+class LaneResult(NamedTuple):
     """The result of one lane in one task."""
 
     lane: int
@@ -311,7 +311,7 @@ def by_lane(rows: Iterable[Row]) -> Iterator[tuple[int, Iterator[Row]]]:
         yield lane, (row._replace(position=n) if row.position is None else row for n, row in counted)
 
 
-async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | None" = None) -> Sent:
+async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | None" = None) -> LaneResult:
     """Send the rest of a lane; rows noted as sent are not sent again."""
     async with (
         Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client,
@@ -322,7 +322,7 @@ async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | 
         for row in missing:
             await sending.send_some(chain((row,), missing))
         await sending.pass_to(lanes.reach.get(lane, Reach()).end)
-        return Sent(lane, sending.records, sending.size_bytes, sending.last_ms)
+        return LaneResult(lane, sending.records, sending.size_bytes, sending.last_ms)
 
 
 @asynccontextmanager

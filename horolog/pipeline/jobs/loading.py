@@ -23,10 +23,10 @@ from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of
 from horolog.pipeline.jobs.lanes import (
     CLIENT_ID,
     NOTE_RECORDS,
+    LaneResult,
     Lanes,
     Noted,
     SendFailed,
-    Sent,
     Turn,
     begin,
     finish,
@@ -209,7 +209,7 @@ class Load:
                 "use --again to send all of it again",
             )
 
-    def _sent(self, share: Share, settings: Settings, progress: JobProgress | None) -> Iterator[Sent]:
+    def _sent(self, share: Share, settings: Settings, progress: JobProgress | None) -> Iterator[LaneResult]:
         if settings.rate is None:
             yield from self._sent_by_tasks(share, progress)
             return
@@ -220,14 +220,14 @@ class Load:
             except (SendFailed, KafkaError) as error:
                 raise CommandError(str(error)) from error
 
-    def _sent_by_tasks(self, share: Share, progress: JobProgress | None) -> list[Sent]:
+    def _sent_by_tasks(self, share: Share, progress: JobProgress | None) -> list[LaneResult]:
         """The results of all lanes; meanwhile their progress is read from the target."""
         done = share.rows.in_tasks(share.lanes, share.numbers)
         with ThreadPoolExecutor(1) as pool:
             sending: Future[Sequence[Any]] = pool.submit(done.collect)
             if progress is not None:
                 asyncio.run(self._watch(share, sending, progress))
-            return [Sent(*row) for row in sending.result()]
+            return [LaneResult(*row) for row in sending.result()]
 
     async def _watch(self, share: Share, sending: "Future[Sequence[Any]]", progress: JobProgress) -> None:
         from horolog.client.wire.client import Client

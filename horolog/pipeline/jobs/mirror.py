@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from horolog.client.values.types import TopicPartition
     from horolog.pipeline.jobs.loading import Outlook, TopicRules
     from horolog.pipeline.jobs.mirror_copy import Copied, Link, Piece, Progress
-    from horolog.pipeline.jobs.mirror_groups import Moved
+    from horolog.pipeline.jobs.mirror_groups import PartitionMove
     from horolog.pipeline.jobs.mirror_target import Bounds
 
 T = TypeVar("T")
@@ -275,7 +275,9 @@ def run_round(spark: "SparkSession", link: "Link", pieces: "Sequence[Piece]") ->
     return [Copied(*row) for row in numbers.mapInArrow(copy_each, _COPIED).collect()]
 
 
-def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[Moved] | None" = None) -> "list[Moved]":
+def move(
+    clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[PartitionMove] | None" = None
+) -> "list[PartitionMove]":
     from horolog.pipeline.jobs.mirror_groups import move_group
 
     return clusters.ask(
@@ -375,7 +377,7 @@ class _Run:
         self._console = console
         self._force = arguments.force
         self._to_move: list[str] = list(arguments.group)
-        self._moved: dict[str, list[Moved]] = {}
+        self._moved: dict[str, list[PartitionMove]] = {}
         self._move_at = 0.0
         self._progress = progress_of(arguments, console, None)
         self._summary = Summary("mirror", details={"topic": clusters.topic})
@@ -517,7 +519,7 @@ class _Run:
                 self._to_move.remove(group)
 
 
-def show(summary: Summary, groups: "dict[str, list[Moved]]", console: Console) -> None:
+def show(summary: Summary, groups: "dict[str, list[PartitionMove]]", console: Console) -> None:
     for group, moved in groups.items():
         for each in moved:
             _warn(group, each, console)
@@ -529,12 +531,12 @@ def show(summary: Summary, groups: "dict[str, list[Moved]]", console: Console) -
         console.table(headings, [_row(group, each, console) for group, moved in groups.items() for each in moved])
 
 
-def _row(group: str, each: "Moved", console: Console) -> tuple[Any, ...]:
+def _row(group: str, each: "PartitionMove", console: Console) -> tuple[Any, ...]:
     times = (None if ms is None else console.show_time(ms) for ms in (each.again.first_ms, each.again.last_ms))
     return (group, each.partition.partition, each.offset_from, each.offset_to, each.again.records, *times)
 
 
-def _warn(group: str, each: "Moved", console: Console) -> None:
+def _warn(group: str, each: "PartitionMove", console: Console) -> None:
     where = f"group {group}, {each.partition}"
     if each.gone:
         console.warn(f"{where}: cluster A no longer had {counted(each.gone, 'unread offset')}")

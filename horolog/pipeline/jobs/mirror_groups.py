@@ -27,7 +27,7 @@ _WIDER = 8
 """Looking back for a record with a time, each window is so much wider than the one before."""
 
 
-class Seen(NamedTuple):
+class CommittedRecord(NamedTuple):
     """A record that a reader of committed records sees."""
 
     offset: int
@@ -51,15 +51,15 @@ class Log(Protocol):
     @property
     def end(self) -> int: ...
 
-    async def next(self, offset: int) -> Seen | None:
+    async def next(self, offset: int) -> CommittedRecord | None:
         """The first record at or after an offset."""
         ...
 
-    async def previous_with_time(self, offset: int) -> Seen | None:
+    async def previous_with_time(self, offset: int) -> CommittedRecord | None:
         """The last record with a time before an offset."""
         ...
 
-    async def at(self, time_ms: int, start: int = 0) -> Seen | None:
+    async def at(self, time_ms: int, start: int = 0) -> CommittedRecord | None:
         """The first record of this time or later, at or after an offset."""
         ...
 
@@ -67,7 +67,7 @@ class Log(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class PartitionMove:
     """How a group was moved in one partition."""
 
     partition: TopicPartition
@@ -99,7 +99,7 @@ class Moved:
 
 async def move(
     place: TopicPartition, source: Log, target: Log, committed: int, slack_ms: int, progress: Progress
-) -> Moved:
+) -> PartitionMove:
     """Where a group that has committed this offset on A continues, B being a mirror from `progress.begun` up to `progress.offset`."""
     unread_at = max(committed, source.first)
     unread = await source.next(unread_at)
@@ -109,7 +109,7 @@ async def move(
         offset = target.first
     else:
         offset = await _offset_on(target, unread, since_ms, progress)
-    return Moved(
+    return PartitionMove(
         place,
         committed,
         offset,
@@ -120,12 +120,12 @@ async def move(
     )
 
 
-def _is_on(target: Log, unread: Seen | None, goes_by: Seen, progress: Progress) -> bool:
+def _is_on(target: Log, unread: CommittedRecord | None, goes_by: CommittedRecord, progress: Progress) -> bool:
     """Whether B was given the record, and has it still if it is needed in place of one without a time."""
     return goes_by.offset >= progress.begun and (unread is None or unread is goes_by or target.first == 0)
 
 
-async def _offset_on(target: Log, unread: Seen | None, since_ms: int, progress: Progress) -> int:
+async def _offset_on(target: Log, unread: CommittedRecord | None, since_ms: int, progress: Progress) -> int:
     """The first record of that time or later; the end where nothing is that was not read."""
     found = await target.at(since_ms)
     if found is not None:
@@ -171,30 +171,30 @@ class BrokerLog:
         end = (await ends(client, {place: LATEST}, 1))[place]
         return cls(client, place, (await ends(client, {place: EARLIEST}, 1))[place], end)
 
-    async def next(self, offset: int) -> Seen | None:
+    async def next(self, offset: int) -> CommittedRecord | None:
         return await self._next(offset, -1)
 
-    async def _next(self, offset: int, least_ms: int) -> Seen | None:
+    async def _next(self, offset: int, least_ms: int) -> CommittedRecord | None:
         async for records, _ in visible(self._client, self._place, max(offset, self.first), self.end, LOOK_BYTES):
             for record in records:
                 if record.timestamp_ms >= least_ms:
-                    return Seen(record.offset, record.timestamp_ms)
+                    return CommittedRecord(record.offset, record.timestamp_ms)
         return None
 
-    async def previous_with_time(self, offset: int) -> Seen | None:
+    async def previous_with_time(self, offset: int) -> CommittedRecord | None:
         high, width = min(offset, self.end), _FIRST_WINDOW
         while high > self.first:
             low = max(self.first, high - width)
             last = None
             async for records, _ in visible(self._client, self._place, low, high, FETCH_BYTES):
                 timed = [record for record in records if record.timestamp_ms >= 0]
-                last = Seen(timed[-1].offset, timed[-1].timestamp_ms) if timed else last
+                last = CommittedRecord(timed[-1].offset, timed[-1].timestamp_ms) if timed else last
             if last is not None:
                 return last
             high, width = low, width * _WIDER
         return None
 
-    async def at(self, time_ms: int, start: int = 0) -> Seen | None:
+    async def at(self, time_ms: int, start: int = 0) -> CommittedRecord | None:
         """A lookup may find a record of an aborted transaction; from there on the first that is seen and late enough counts."""
         found = (await list_offsets(self._client, {self._place: time_ms}, isolation=1))[self._place]
         return None if found is None else await self._next(max(found.offset, start), time_ms)
@@ -250,8 +250,8 @@ async def move_group(
     topic: str,
     *,
     slack_ms: int,
-    moved_before: Sequence[Moved] | None = None,
-) -> list[Moved]:
+    moved_before: Sequence[PartitionMove] | None = None,
+) -> list[PartitionMove]:
     """Set where the group continues on B, in every partition of which it has read something on A.
 
     GroupTaken if it has members on B, or has committed something there since it was last moved.

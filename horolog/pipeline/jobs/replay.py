@@ -157,11 +157,11 @@ def prepare(
 ) -> Load:
     """Look at what there is, at what was sent before, and at how the topic would treat the rest."""
     from horolog.pipeline.jobs.merging import Times
-    from horolog.pipeline.jobs.replayed import Asked, topics_in
+    from horolog.pipeline.jobs.replayed import WantedRows, topics_in
 
     made = Load("replay", topic, known_as(source), [], outlook_of(Counts(), rules))
     try:
-        found = topics_in(Asked(spark, *_opened(spark, source), from_topic, Times(*asked)), made.held)
+        found = topics_in(WantedRows(spark, *_opened(spark, source), from_topic, Times(*asked)), made.held)
         names = sorted({one.topic for one in found})
         if not names:
             raise nothing_there(made.source)

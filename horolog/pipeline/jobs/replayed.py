@@ -46,7 +46,7 @@ PLAIN = "plain"
 """Parquet files of an archive whose log of commits is elsewhere (`--checkpoint`)."""
 
 
-class Asked(NamedTuple):
+class WantedRows(NamedTuple):
     """The wanted rows of a source."""
 
     spark: "SparkSession"
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 class ReplayedTopic:
     """The rows of one topic."""
 
-    asked: Asked
+    asked: WantedRows
     topic: str
     topic_id: str | None
     partitions: int
@@ -113,7 +113,7 @@ class ReplayedTopic:
         return SortedRows(frame, lambda rules, now_ms, exactly: read.counts(rules, now_ms, exactly=exactly))
 
 
-def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
+def topics_in(asked: WantedRows, held: ExitStack) -> list[ReplayedTopic]:
     """The topics of a source that have rows of that range, oldest first; `held` keeps their files.
 
     The only topic is there without rows, too: an earlier run may have sent those that it had, or left some that are gone.
@@ -125,7 +125,7 @@ def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
 # -- segment files
 
 
-def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
+def _in_segments(asked: WantedRows, held: ExitStack) -> list[ReplayedTopic]:
     source = asked.source
     options = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
     if isinstance(source, Place):
@@ -165,7 +165,7 @@ def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
     ]
 
 
-def _reach(one: OffsetRange, there: There, asked: Asked, now_ms: int) -> Reach:
+def _reach(one: OffsetRange, there: There, asked: WantedRows, now_ms: int) -> Reach:
     """A range of times is over where a record has come that is later, unless that record is of the future."""
     until_ms = asked.times.until_ms
     return Reach(one.start, one.end, until_ms is not None and until_ms <= min(there.latest_ms, now_ms))
@@ -174,7 +174,7 @@ def _reach(one: OffsetRange, there: There, asked: Asked, now_ms: int) -> Reach:
 # -- tables
 
 
-def _in_files(asked: Asked) -> list[ReplayedTopic]:
+def _in_files(asked: WantedRows) -> list[ReplayedTopic]:
     table = None if asked.kind == PLAIN else open_table(asked.kind, _folder(asked.source), asked.spark)
     found = _plain_files(asked) if table is None else table.files(*asked.times)
     known = _known(table, asked.topic)
@@ -215,7 +215,7 @@ def _known(table: "Table | None", topic: str | None) -> dict[tuple[str, str | No
     return found
 
 
-def _plain_files(asked: Asked) -> list[tuple[Files, list[str]]]:
+def _plain_files(asked: WantedRows) -> list[tuple[Files, list[str]]]:
     source: Any = asked.source
     files = files_of(source)
     return [(files, [name for name in files.files("") if name.endswith(".parquet") and not is_hidden(name)])]
@@ -227,7 +227,7 @@ def _folder(source: "str | Place | CatalogueTable") -> "str | CatalogueTable":
     return str(Path(source.removeprefix("file://")).absolute()) if isinstance(source, str) else source
 
 
-def _rows(asked: Asked) -> "DataFrame":
+def _rows(asked: WantedRows) -> "DataFrame":
     if asked.kind == PLAIN:
         from horolog.pipeline.tables.parquet import plain_rows
 

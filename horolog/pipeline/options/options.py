@@ -242,7 +242,7 @@ class WriteOptions:
     """Whether a missing topic is created; otherwise the write is refused."""
 
 
-class _Given:
+class _GivenOptions:
     """The options as given: names in any case, as Spark has it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -364,7 +364,7 @@ def parse_read(
 
     Streams are `limited` if this Spark takes limits on a batch.
     """
-    given = _Given(with_config_file(options))
+    given = _GivenOptions(with_config_file(options))
     if streaming and not limited:
         given.refuse(
             _STREAM_ONLY,
@@ -416,18 +416,18 @@ def parse_read(
     )
 
 
-def _reach(given: _Given, own: str) -> tuple[int, str]:
+def _reach(given: _GivenOptions, own: str) -> tuple[int, str]:
     """How long to try to reach a broker, and which option says so: the Java clients' own, else that of a request."""
     name = own if given.text(own) is not None else "kafka.request.timeout.ms"
     return given.whole(name, 30_000), name
 
 
-def _fetch_bytes(given: _Given) -> int:
+def _fetch_bytes(given: _GivenOptions) -> int:
     name = given.first_of(("kafka.max.partition.fetch.bytes", "kafka.fetch.max.bytes"))
     return DEFAULT_FETCH_BYTES if name is None else int(given.whole(name, 0, most=_LARGEST_FETCH_BYTES))
 
 
-def _duration(given: _Given, name: str, default: Any, least_ms: int = 0) -> Any:
+def _duration(given: _GivenOptions, name: str, default: Any, least_ms: int = 0) -> Any:
     from horolog.client.values.times import TimeTextError, parse_duration
 
     text = given.text(name)
@@ -443,7 +443,7 @@ def _duration(given: _Given, name: str, default: Any, least_ms: int = 0) -> Any:
     return duration_ms
 
 
-def _check_kind(given: _Given, *, streaming: bool) -> None:
+def _check_kind(given: _GivenOptions, *, streaming: bool) -> None:
     """A batch or a stream, of a broker or of files: each has options that the others cannot have."""
     if given.text("path") is not None:
         if streaming:
@@ -475,7 +475,7 @@ def _check_order(start_option: str, start: Positions, end_option: str, end: Posi
             )
 
 
-def _selection(given: _Given, *, needed: bool) -> Selection:
+def _selection(given: _GivenOptions, *, needed: bool) -> Selection:
     named = [name for name in _SELECTIONS if given.text(name) is not None]
     if len(named) > 1 or (needed and not named):
         raise OptionError(f"set exactly one of {', '.join(_SELECTIONS)}, to choose what to read")
@@ -501,7 +501,7 @@ def _selection(given: _Given, *, needed: bool) -> Selection:
     return Selection(topics=topics)
 
 
-def _start(given: _Given, now_ms: int, *, streaming: bool) -> tuple[str, Positions]:
+def _start(given: _GivenOptions, now_ms: int, *, streaming: bool) -> tuple[str, Positions]:
     name = given.one_of(_STARTS)
     if name is None:
         return "startingOffsets", Position(LATEST if streaming else EARLIEST)
@@ -513,7 +513,7 @@ def _start(given: _Given, now_ms: int, *, streaming: bool) -> tuple[str, Positio
     return name, readers[name](given.text(name) or "")
 
 
-def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
+def _end(given: _GivenOptions, now_ms: int) -> tuple[str, Positions]:
     name = given.one_of(_ENDS)
     if name is None:
         return "endingOffsets", Position(LATEST)
@@ -527,7 +527,7 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
 
 def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Selection, bool]:
     """What decides the columns of a read, before it is known to be a batch or a stream: types, the topics, and headers."""
-    given = _Given(options)
+    given = _GivenOptions(options)
     known = _READ | _WRITE | {*_REFUSED, *_WRITE_REFUSED}  # each kind refuses more
     given.check(known, _NO_EFFECT | _WRITE_NO_EFFECT, {})
     typed = parse_typed(given.text)
@@ -537,7 +537,7 @@ def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Sele
 
 def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
     """Check and read the options of a write."""
-    given = _Given(with_config_file(options))
+    given = _GivenOptions(with_config_file(options))
     reading = _READ - _WRITE - _WRITE_NO_EFFECT
     given.refuse(sorted(each for each in reading if not _is_of_client(each)), "is for reading")
     given.check(_WRITE, _WRITE_NO_EFFECT, _WRITE_REFUSED)
@@ -561,7 +561,7 @@ def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> Write
     )
 
 
-def _transactional(given: _Given, *, streaming: bool) -> Transactional | None:
+def _transactional(given: _GivenOptions, *, streaming: bool) -> Transactional | None:
     if not given.flag("transactional", default=False):
         given.refuse(_OF_TRANSACTIONS, "needs transactional=true")
         return None

@@ -49,7 +49,7 @@ from horolog.pipeline.options.options import ReadOptions, Selection, parse_read
 from horolog.pipeline.reading.folders import Look, open_partitions
 from horolog.pipeline.reading.object_files import LEAST_BYTES, ObjectFiles
 from horolog.pipeline.reading.prefixes import bring_planned, expect, is_object, prefix_at
-from horolog.pipeline.reading.pushdown import EVERYTHING, Wanted
+from horolog.pipeline.reading.pushdown import EVERYTHING, RecordBounds
 from horolog.pipeline.stores.object_stores import Place
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.aborted import AbortedProducers
@@ -158,7 +158,7 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
     return make_plan(parse_read(given, time.time_ns() // 1_000_000))
 
 
-def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
+def make_plan(options: ReadOptions, wanted: RecordBounds = EVERYTHING) -> Plan:
     """The pieces to read for these options; `wanted` skips pieces of which no record passes the query's filters."""
     assert options.path is not None
     look = _look(options, wanted)
@@ -176,7 +176,7 @@ def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
     return made
 
 
-def _plan_of_prefix(prefix: PrefixFiles, options: ReadOptions, wanted: Wanted, look: Look) -> Plan:
+def _plan_of_prefix(prefix: PrefixFiles, options: ReadOptions, wanted: RecordBounds, look: Look) -> Plan:
     """Plan by what the manifests say, until no segment that is read or looked into is known by its manifest only."""
     expect(prefix, options, wanted, with_transactions=look.with_transactions)
     while True:
@@ -192,7 +192,7 @@ def _plan_of_prefix(prefix: PrefixFiles, options: ReadOptions, wanted: Wanted, l
     return made
 
 
-def _plan_of(files: ReadOnlyStorage, options: ReadOptions, wanted: Wanted, look: Look) -> Plan:
+def _plan_of(files: ReadOnlyStorage, options: ReadOptions, wanted: RecordBounds, look: Look) -> Plan:
     assert options.path is not None
     storage = OverlayStorage(files)
     resources = Resources(storage)
@@ -206,7 +206,7 @@ def _plan_of(files: ReadOnlyStorage, options: ReadOptions, wanted: Wanted, look:
     return made
 
 
-def _look(options: ReadOptions, wanted: Wanted) -> Look:
+def _look(options: ReadOptions, wanted: RecordBounds) -> Look:
     """A part of the logs is planned by their indexes. To skip damage, or to find transactions, logs are read."""
     limited = wanted != EVERYTHING or options.start != Position(EARLIEST) or options.end != Position(LATEST)
     return Look(
@@ -241,7 +241,7 @@ def _plan_and_rescan(
     resources: Resources,
     files: ReadOnlyStorage,
     options: ReadOptions,
-    wanted: Wanted,
+    wanted: RecordBounds,
 ) -> Plan:
     """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
     by_directory = {each.directory: each for each in partitions.values()}
@@ -251,7 +251,9 @@ def _plan_and_rescan(
     )
 
 
-def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: Wanted) -> Plan:
+def _plan_partitions(
+    partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: RecordBounds
+) -> Plan:
     files = Files(partitions, options.isolation)
     made = Plan(ranges=_ranges(files, options, wanted), there={name: _there(one) for name, one in partitions.items()})
     ranges = {one.partition: one for one in made.ranges}
@@ -271,7 +273,7 @@ def _there(partition: Partition) -> There:
     return There(partition.log_start_offset, latest_ms, show_topic_id(partition.topic_id or b""))
 
 
-def _ranges(files: Files, options: ReadOptions, wanted: Wanted) -> list[OffsetRange]:
+def _ranges(files: Files, options: ReadOptions, wanted: RecordBounds) -> list[OffsetRange]:
     names = list(files.partitions)
     no_match = options.no_match_is_error
     starts = resolve(files, names, options.start, options.start_option, no_match_is_error=no_match)

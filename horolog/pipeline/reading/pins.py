@@ -13,7 +13,7 @@ from horolog.broker.log.storage import parent_of
 from horolog.pipeline.base.positions import DataLoss
 from horolog.pipeline.options.options import ReadOptions
 from horolog.pipeline.reading.offline import Piece, Plan, make_plan
-from horolog.pipeline.reading.pushdown import Wanted
+from horolog.pipeline.reading.pushdown import RecordBounds
 
 if TYPE_CHECKING:
     Tasks = list[list[Piece]]
@@ -24,7 +24,7 @@ _TRIES = 5
 
 def plan_and_pin(
     options: ReadOptions,
-    wanted: Wanted,
+    wanted: RecordBounds,
     tasks_of: "Callable[[Plan], Tasks]",
     owner_pid: int,
     tell: Callable[[str], None],

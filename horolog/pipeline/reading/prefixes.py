@@ -24,7 +24,7 @@ from horolog.pipeline.base.positions import DataLoss, Position, Positions
 from horolog.pipeline.options.options import ReadOptions, Selection
 from horolog.pipeline.reading.folders import find_partitions
 from horolog.pipeline.reading.object_files import LEAST_BYTES
-from horolog.pipeline.reading.pushdown import NO_END, Wanted
+from horolog.pipeline.reading.pushdown import NO_END, RecordBounds
 from horolog.pipeline.stores.file_systems import FileSystemPlace
 from horolog.stores.bucket_store import BucketStore
 from horolog.stores.opening import check_package, open_store
@@ -87,7 +87,7 @@ def _store_of(options: ReadOptions) -> BucketStore | None:
 # -- what a plan needs of it
 
 
-def expect(files: PrefixFiles, options: ReadOptions, wanted: Wanted, *, with_transactions: bool) -> None:
+def expect(files: PrefixFiles, options: ReadOptions, wanted: RecordBounds, *, with_transactions: bool) -> None:
     """Read at once what the plan will probably ask for, instead of one object after the other. Raises StoreError and StorageFault."""
     found = {}
     for partition, directory in find_partitions(files.root, files).items():
@@ -105,7 +105,10 @@ def _of(positions: Positions, partition: TopicPartition) -> Position | None:
 
 
 def _asked(
-    segments: Sequence[BucketSegment], positions: Iterable[Position | None], wanted: Wanted, max_lateness_ms: int | None
+    segments: Sequence[BucketSegment],
+    positions: Iterable[Position | None],
+    wanted: RecordBounds,
+    max_lateness_ms: int | None,
 ) -> Iterator[BucketSegment]:
     """The segments in which lookups by these times and offsets end."""
     known = [one for one in positions if one is not None]

@@ -34,7 +34,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordBounds:
     """The bounds of records that may pass; None means any."""
 
     times: Bounds = field(default=Bounds())
@@ -70,15 +70,15 @@ def _between(
     return OffsetRange(name, first, max(first, one.end if end is None else min(one.end, end)))
 
 
-EVERYTHING = Wanted()
+EVERYTHING = RecordBounds()
 
 
-def wanted_of(filters: Iterable["Filter"]) -> Wanted:
+def wanted_of(filters: Iterable["Filter"]) -> RecordBounds:
     """What passes all of the filters, as far as they compare columns of the log with values."""
     return reduce(_and, filters, EVERYTHING)
 
 
-def _and(wanted: Wanted, one: "Filter") -> Wanted:
+def _and(wanted: RecordBounds, one: "Filter") -> RecordBounds:
     (column, *inside) = getattr(one, "attribute", ("",))
     values = getattr(one, "value", None)
     kind = type(one).__name__

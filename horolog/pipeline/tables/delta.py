@@ -25,11 +25,11 @@ from horolog.pipeline.tables.table import (
     OFFSETS,
     TOPIC_IDS,
     ZONE,
+    AddedRows,
     CommitLost,
     Offsets,
     TableError,
     TopicIds,
-    Written,
     commit_properties,
     decode_offsets,
 )
@@ -140,7 +140,7 @@ class DeltaFolder:
         offsets: Offsets,
         topic_ids: TopicIds | None = None,
         folders: Folders | None = None,
-    ) -> Written:
+    ) -> AddedRows:
         folders = self.folders() or folders or BY_DATE
         columns = self.grown(decoded_in(rows, folders.names))
         with self._told():

@@ -25,10 +25,10 @@ from horolog.pipeline.tables.table import (
     OFFSETS,
     TOPIC_IDS,
     ZONE,
+    AddedRows,
     Offsets,
     TableError,
     TopicIds,
-    Written,
     commit_properties,
     decode_offsets,
 )
@@ -149,7 +149,7 @@ class IcebergFolder:
         offsets: Offsets,
         topic_ids: TopicIds | None = None,
         folders: Folders | None = None,
-    ) -> Written:
+    ) -> AddedRows:
         properties = commit_properties(offsets, topic_ids or {})
         import pyarrow as pa
 

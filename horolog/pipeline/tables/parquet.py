@@ -36,11 +36,11 @@ from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders, in_any_
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
 from horolog.pipeline.tables.table import (
+    AddedRows,
     CommitLost,
     Offsets,
     TableError,
     TopicIds,
-    Written,
 )
 from horolog.pipeline.tables.upkeep import Gone, Part, date_of_file, gone, is_old
 
@@ -127,7 +127,7 @@ class ParquetTable:
         offsets: Offsets,
         topic_ids: TopicIds | None = None,
         folders: Folders | None = None,
-    ) -> Written:
+    ) -> AddedRows:
         staging, folders = _new_staging(self._seen + 1), self.folders() or folders or BY_DATE
         columns = self.grown(decoded_in(rows, folders.names))
         written = self._write(rows, staging, folders, columns)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.pipeline.base import headers
 from horolog.pipeline.stores.store import Files, Sink
 from horolog.pipeline.tables.layout import DATE, NUMBER, Folders
-from horolog.pipeline.tables.table import Written
+from horolog.pipeline.tables.table import AddedRows
 from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
@@ -59,12 +59,14 @@ def write_rows(
     return sorted((RowFile(*row) for row in facts), key=lambda one: one.name)
 
 
-def summed(files: Iterable[RowFile]) -> Written:
+def summed(files: Iterable[RowFile]) -> AddedRows:
     """What one commit has of these."""
     found = list(files)
     last_ms = max((one.last_us // 1000 for one in found), default=None)
     broken = sum(one.broken for one in found)
-    return Written(sum(one.records for one in found), sum(one.size_bytes for one in found), len(found), last_ms, broken)
+    return AddedRows(
+        sum(one.records for one in found), sum(one.size_bytes for one in found), len(found), last_ms, broken
+    )
 
 
 def schema(folders: Folders | None = None, decoded: "pa.Schema | None" = None) -> "pa.Schema":

@@ -50,7 +50,7 @@ class CommitLost(TableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AddedRows:
     """What one commit added."""
 
     records: int
@@ -94,7 +94,7 @@ class Table(Protocol):
         offsets: Offsets,
         topic_ids: TopicIds | None = None,
         folders: "Folders | None" = None,
-    ) -> Written:
+    ) -> AddedRows:
         """Add the rows and record that the table goes as far as `offsets`, both or neither.
 
         A new table gets these folders (by date, in UTC); an existing one keeps its own. Columns of the rows that are not the

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 else:
     DataSourceStreamArrowWriter = arrow_writer_of_streams()
 
-__all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
+__all__ = ["BatchWriter", "StreamWriter", "TaskCommit", "WriteFailed"]
 
 REASON, TOPIC, TIMESTAMP = b"horolog.rejected.reason", b"horolog.rejected.topic", b"horolog.rejected.timestamp"
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class TaskCommit(WriterCommitMessage):
     """What one task has written."""
 
     records: int
@@ -70,7 +70,7 @@ class BatchWriter(DataSourceArrowWriter):
         self.claim = claim_name(options)
 
     @short_errors()
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         return asyncio.run(_write(self.options, iterator, self.claim))
 
     @short_errors()
@@ -93,7 +93,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.claim = claim_name(options) if claims else None
 
     @short_errors()
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         return asyncio.run(_write(self.options, iterator, self.claim))
 
     @short_errors()
@@ -126,23 +126,23 @@ def _commit(options: WriteOptions, messages: list[WriterCommitMessage | None]) -
 
 
 def run_of(messages: list[WriterCommitMessage | None]) -> Run | None:
-    return next((each.run for each in messages if isinstance(each, Written) and each.run is not None), None)
+    return next((each.run for each in messages if isinstance(each, TaskCommit) and each.run is not None), None)
 
 
 def parts_of(messages: list[WriterCommitMessage | None]) -> list[Part]:
-    return [each.part for each in messages if isinstance(each, Written) and each.part is not None]
+    return [each.part for each in messages if isinstance(each, TaskCommit) and each.part is not None]
 
 
 def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
     """One line by the driver, if anything was rejected."""
-    tasks = [message for message in messages if isinstance(message, Written)]
+    tasks = [message for message in messages if isinstance(message, TaskCommit)]
     rejected = sum(task.rejected for task in tasks)
     if rejected:
         records = sum(task.records for task in tasks)
         say(f"horolog: {counted(records, 'record')} written, {rejected:,} refused and written to the rejectedTopic")
 
 
-async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> Written:
+async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> TaskCommit:
     begin_task()
     if claim is None:
         async with client_of(options.bootstrap, options) as client:
@@ -150,7 +150,7 @@ async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim
     run = run_of_task(options, claim)
     said = run if run.task == 0 else None
     if not run.is_to_be_written:
-        return Written(0, 0, run=said)
+        return TaskCommit(0, 0, run=said)
     async with client_of(options.bootstrap, options) as client:
         transaction = OpenTransaction(client, run.transactional_id, run.timeout_ms)
         tally = Tally()
@@ -177,7 +177,7 @@ class _Writing:
         self._under_way: list[asyncio.Task[list[Refused]]] = []
         self._rejected = 0
 
-    async def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
+    async def write(self, batches: Iterator[pa.RecordBatch]) -> TaskCommit:
         await self._sending.begin()
         try:
             for batch in batches:
@@ -193,7 +193,7 @@ class _Writing:
             for task in self._under_way:
                 task.cancel()
             await asyncio.gather(*self._under_way, return_exceptions=True)
-        return Written(self._sending.written - self._rejected, self._rejected)
+        return TaskCommit(self._sending.written - self._rejected, self._rejected)
 
     def _now_ms(self) -> int:
         return self._client.clock.wall_ms()

@@ -24,7 +24,7 @@ from horolog.client.values.types import TopicPartition
 from horolog.client.wire.client import Client
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
-from horolog.pipeline.jobs.archive import Have, Job, Lost, Wanted, plan, steps
+from horolog.pipeline.jobs.archive import Have, Job, Lost, RowsToAdd, plan, steps
 from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.stores import store
 from horolog.pipeline.tables import lock
@@ -32,9 +32,9 @@ from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import (
     FORMATS,
     ROWS,
+    AddedRows,
     CommitLost,
     TableError,
-    Written,
     decode_offsets,
     encode_offsets,
     open_table,
@@ -280,7 +280,7 @@ class FakeTable:
     def append(self, step, offsets, ids, folders):
         self.offsets = dict(offsets)
         self.ranges += [(place.partition, start, end) for place, (start, end) in step.items() if start < end]
-        return Written(sum(end - start for start, end in step.values()), 0, 1, None)
+        return AddedRows(sum(end - start for start, end in step.values()), 0, 1, None)
 
 
 @pytest.fixture
@@ -556,7 +556,7 @@ def test_columns_that_stay_empty_are_told():
     told = []
     place = TopicPartition("t", 0)
     job = Job(None, "h:1", ["t"], FakeTable(), form=FakeForm())
-    job.tell_first(Wanted(Have({}, {}), {place: (0, 5)}), told.append)
+    job.tell_first(RowsToAdd(Have({}, {}), {place: (0, 5)}), told.append)
     assert told == ["the table has price, name, but this run has no options for them; they are null in new rows"]
 
 
@@ -566,7 +566,7 @@ def test_steps_end_when_they_are_told_to_and_broken_rows_are_counted(monkeypatch
     job = Job(None, "h:1", ["t"], table, step_records=4, form=FakeForm())
     summary = Summary("archive", details={"commits": 0, "files": 0})
     progress = SimpleNamespace(advance=lambda *given: asked.append(given))
-    ends = job.add(Wanted(Have({}, {}), {place: (0, 10)}), summary, progress, lambda: len(asked) == 2)
+    ends = job.add(RowsToAdd(Have({}, {}), {place: (0, 10)}), summary, progress, lambda: len(asked) == 2)
     assert (ends, table.ranges) == ({place: 8}, [(0, 0, 4), (0, 4, 8)])
     assert (summary.details["broken"], summary.details["commits"]) == (0, 2)
 

@@ -16,7 +16,7 @@ from horolog.client.values.types import TopicPartition
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.pipeline.jobs import archive_follow
-from horolog.pipeline.jobs.archive import Have, Job, Wanted, plan
+from horolog.pipeline.jobs.archive import Have, Job, RowsToAdd, plan
 from horolog.pipeline.jobs.archive_follow import Following, Pace
 from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.jobs.ending import Ending
@@ -49,7 +49,7 @@ class FakeJob:
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
             raise fault
-        return Wanted(Have({PLACE: self.have}, {}), {PLACE: (self.have, self.end)})
+        return RowsToAdd(Have({PLACE: self.have}, {}), {PLACE: (self.have, self.end)})
 
     def tell_first(self, wanted, tell): ...
 

@@ -28,7 +28,7 @@ from horolog.commands.errors import CommandError, UsageError
 from horolog.pipeline.jobs import mirror_copy, mirror_target
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Copied, MirrorFailed, Piece, Progress
-from horolog.pipeline.jobs.mirror_groups import GroupTaken, Moved, Span
+from horolog.pipeline.jobs.mirror_groups import GroupTaken, PartitionMove, Span
 from horolog.pipeline.jobs.mirror_target import MirrorRefused
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of
 from horolog.protocol.errors import ErrorCode
@@ -535,7 +535,7 @@ def test_a_fault_that_does_not_pass_ends_a_mirror_that_follows(monkeypatch):
 
 
 def moved(**more):
-    return Moved(**{"partition": PLACE, "offset_from": 5, "offset_to": 3, "time_ms": BASE_MS,
+    return PartitionMove(**{"partition": PLACE, "offset_from": 5, "offset_to": 3, "time_ms": BASE_MS,
                     "again": Span(2, BASE_MS, None), "gone": 0, "not_mirrored": 0, **more})  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from horolog.client.values.types import EARLIEST, Committed, TopicPartition
 from horolog.commands.errors import CommandError, NotFoundError
 from horolog.pipeline.jobs import mirror_groups
 from horolog.pipeline.jobs.mirror_copy import Link, Progress
-from horolog.pipeline.jobs.mirror_groups import Seen, Span, move
+from horolog.pipeline.jobs.mirror_groups import CommittedRecord, Span, move
 
 PLACE = TopicPartition("t", 0)
 
@@ -21,7 +21,7 @@ class MemoryLog:
 
     def __init__(self, slots, first=0):
         self.first, self.end = first, len(slots)
-        self.records = [Seen(n, ms) for n, ms in enumerate(slots) if ms is not None and n >= first]
+        self.records = [CommittedRecord(n, ms) for n, ms in enumerate(slots) if ms is not None and n >= first]
 
     async def next(self, offset):
         return next((each for each in self.records if each.offset >= offset), None)
@@ -130,7 +130,7 @@ def test_a_group_has_read_something_on_a_and_has_no_members_on_b():
 
 
 def test_a_group_that_has_gone_on_is_left_alone():
-    moved = [mirror_groups.Moved(PLACE, 5, 3, None, Span(0, None, None), 0, 0)]
+    moved = [mirror_groups.PartitionMove(PLACE, 5, 3, None, Span(0, None, None), 0, 0)]
     target, link = Groups((), {PLACE: 4}), Link("a:1", "b:1", "m")
     with pytest.raises(mirror_groups.GroupTaken, match="has committed on cluster B"):
         asyncio.run(mirror_groups.move_group(Groups(), target, link, "g", "t", slack_ms=0, moved_before=moved))
@@ -174,7 +174,7 @@ def test_a_partition_on_a_broker_is_seen_as_its_readers_see_it(monkeypatch):
 
     ends_of, following, before, late, whole, part = asyncio.run(look())
     assert ends_of == (0, 4)
-    assert following == [Seen(1, -1), None]
-    assert before == [Seen(2, 30), Seen(0, 10), None]
-    assert late == [Seen(2, 30), None, Seen(2, 30)]
+    assert following == [CommittedRecord(1, -1), None]
+    assert before == [CommittedRecord(2, 30), CommittedRecord(0, 10), None]
+    assert late == [CommittedRecord(2, 30), None, CommittedRecord(2, 30)]
     assert (whole, part) == (Span(4, 10, 30), Span(1, None, None))

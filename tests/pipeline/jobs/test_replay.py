@@ -612,7 +612,7 @@ def test_segment_files_of_a_store_are_those_of_all_their_topics(tmp_path, monkey
 
     monkeypatch.setattr(sources, "hadoop_options", hadoop)
     with ExitStack() as held:
-        (found,) = sources.topics_in(sources.Asked("spark", place, "segments", None, Times()), held)
+        (found,) = sources.topics_in(sources.WantedRows("spark", place, "segments", None, Times()), held)
     assert asked_of == [("spark", place.url)]
     assert (found.topic, found.partitions, found.firsts) == ("topic", 1, {0: 0})
     assert [(each.start, each.end) for each in found.reach.values()] == [(0, count)]

@@ -17,7 +17,7 @@ from horolog.pipeline.base.positions import DataLoss, OffsetRange
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading import online
 from horolog.pipeline.reading.online import BrokerReader, RangeTask, cut_by_bytes, read_range
-from horolog.pipeline.reading.pushdown import Bounds, Wanted
+from horolog.pipeline.reading.pushdown import Bounds, RecordBounds
 from horolog.protocol.errors import ErrorCode
 from tests.pipeline import samples
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, consumed, fill, shown
@@ -177,7 +177,7 @@ def test_a_selection_of_nothing_that_is_there_reads_nothing(filled):
 
 def test_filters_skip_offsets_and_one_line_says_so(filled, capsys):
     reader = BrokerReader(options_of(filled))
-    reader.wanted = Wanted(times=Bounds(low=SECOND))
+    reader.wanted = RecordBounds(times=Bounds(low=SECOND))
     tasks = reader.partitions()
     assert offsets_of(reader, tasks) == {n: list(range(500, COUNT // PARTITIONS)) for n in range(PARTITIONS)}
     assert "offsets, skips 1500 by filters" in capsys.readouterr().err

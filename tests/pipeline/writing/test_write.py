@@ -15,7 +15,7 @@ from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.options.options import parse_write
 from horolog.pipeline.options.reaching import Unreachable
 from horolog.pipeline.writing.transactional import BATCH, QUERY
-from horolog.pipeline.writing.write import BatchWriter, StreamWriter, WriteFailed, Written
+from horolog.pipeline.writing.write import BatchWriter, StreamWriter, TaskCommit, WriteFailed
 from tests.pipeline import samples
 from tests.pipeline.clusters import SETTINGS, committed, consumed, create, fill, shown
 from tests.support.broker_process import BrokerProcess
@@ -319,5 +319,5 @@ def test_a_stream_claims_its_batches_and_the_writer_that_ends_one_does_not(clust
     lost = writer.write(batches(b"lost"))
     ending.abort([lost], 3)
     kept = StreamWriter(named, SCHEMA).write(batches(b"kept"))
-    ending.commit([kept, Written(0, 0)], 3)
+    ending.commit([kept, TaskCommit(0, 0)], 3)
     assert sorted(row[1] for row in committed(cluster, topic)) == [b"kept", b"plain"]

@@ -7,7 +7,7 @@ from horolog.client.wire import http_get
 from horolog.client.wire.cluster_view import ClusterView, Node, PartitionView, TopicView
 from horolog.console import cluster, pulse
 from horolog.console.brokers import Hour
-from horolog.console.cluster import Led, TopicLeaders, brokers_in, leaders_of_topic
+from horolog.console.cluster import LedPartitions, TopicLeaders, brokers_in, leaders_of_topic
 from horolog.testing import horolog_cluster
 from tests.support.console_browser import browser, shown, topic_with
 
@@ -47,7 +47,9 @@ def view_of(*leaders):
 
 def test_who_leads_what():
     view = view_of(1, 1, 1, 2, -1, 7)
-    assert leaders_of_topic(view.topics["t"], view) == TopicLeaders("t", 6, (Led(1, "0-2"), Led(2, "3")), "4, 5")
+    assert leaders_of_topic(view.topics["t"], view) == TopicLeaders(
+        "t", 6, (LedPartitions(1, "0-2"), LedPartitions(2, "3")), "4, 5"
+    )
     one, other = brokers_in(view, Hour())
     assert (one.leads, one.replicas, one.rack, one.is_controller) == (3, 6, "r1", False)
     assert (other.leads, other.address, other.rack, other.is_controller) == (1, "host:2", "", True)

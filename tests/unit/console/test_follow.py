@@ -13,7 +13,7 @@ from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import ConsumerRecord
 from horolog.console import follow
 from horolog.console.follow import Followers, as_json, event
-from horolog.console.reading import Shown
+from horolog.console.reading import ShownRecord
 from horolog.console.record_rows import row_of
 from horolog.console.rendering import Times
 from horolog.console.visits import Refused, Visit
@@ -132,5 +132,5 @@ async def test_what_was_typed_stays_and_the_reason_stands_beside_it(query, statu
 def test_unseen_signs_are_escapes():
     record = ConsumerRecord("t", 0, 7, 0, 0, b"k\x1b[0m", b"a \x00 b", ())
     decoded = asyncio.run(Decoder().decode(record))
-    found = as_json(row_of(Shown(record, decoded, 0)), Times(UTC, 0))
+    found = as_json(row_of(ShownRecord(record, decoded, 0)), Times(UTC, 0))
     assert (found["key"], found["value"]) == (r"k\x1b[0m", r"a \x00 b")

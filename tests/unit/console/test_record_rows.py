@@ -4,7 +4,7 @@ import shlex
 
 from horolog.client.decoding import Decoded
 from horolog.client.values.types import ConsumerRecord
-from horolog.console.reading import Shown
+from horolog.console.reading import ShownRecord
 from horolog.console.record_rows import (
     VALUE_AT_MOST,
     WrittenMark,
@@ -25,7 +25,7 @@ def record(time_ms, offset=0, value=b"v", headers=()):
 def found(time_ms, late_ms=0, value="v", **more):
     raw = None if value is None else value.encode()
     decoded = Decoded("k", value, "text", "text", None, None, None, None)
-    return Shown(record(time_ms, value=raw, **more), decoded, late_ms)
+    return ShownRecord(record(time_ms, value=raw, **more), decoded, late_ms)
 
 
 def test_keys_in_addresses():

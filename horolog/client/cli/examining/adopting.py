@@ -10,7 +10,7 @@ from typing import Any
 
 from horolog.broker.adoption import adopted_file, giving, takeover
 from horolog.broker.adoption.forecast import Expiring, expiring
-from horolog.broker.adoption.given import Given
+from horolog.broker.adoption.given import GivenSettings
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster.cluster import random_topic_id
 from horolog.broker.cluster.cluster_start import decoded, load_record, next_producer_id_of, with_doubts
@@ -55,7 +55,7 @@ def node_id_of(storage: Storage, data_dir: str) -> int | None:
 def plan(
     storage: Storage,
     data_dirs: Sequence[str],
-    given: Mapping[str, Given],
+    given: Mapping[str, GivenSettings],
     settings: Settings,
     new_topic_id: Callable[[], bytes] = random_topic_id,
 ) -> tuple[StoredCluster, Takeover]:
@@ -118,7 +118,7 @@ def with_dynamic(settings: Settings, taken: Takeover) -> Settings:
     return settings.with_dynamic(usable_configs[""], usable_configs[str(settings.node_id)])
 
 
-def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings) -> None:
+def carry_out(data_dirs: Sequence[str], given: Mapping[str, GivenSettings], settings: Settings) -> None:
     """Take the folders over, as the next start would, with the settings given. Raises FolderInUse, StorageFault."""
     storage = RealStorage()
     with ExitStack() as locks:

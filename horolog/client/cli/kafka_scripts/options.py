@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from horolog.commands.arguments import DEFAULT_BOOTSTRAP, add_broker, duration, whole_number
-from horolog.commands.connection import NOTHING, Given, read_file, security_of
+from horolog.commands.connection import NOTHING, SourcedSettings, read_file, security_of
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 
@@ -54,7 +54,7 @@ def check_connection(arguments: argparse.Namespace, console: Console) -> None:
         arguments.bootstrap = DEFAULT_BOOTSTRAP
     file = NOTHING if arguments.settings_file is None else read_file(arguments.settings_file, console)
     given = {**file.settings, **assignments(getattr(arguments, "client_property", None))}
-    arguments.security = security_of(Given(file.source or "the settings of the client", given))
+    arguments.security = security_of(SourcedSettings(file.source or "the settings of the client", given))
     for key in ("default.api.timeout.ms", "request.timeout.ms"):
         if key in given:
             arguments.timeout = _number(key, given[key])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from horolog.broker.log.partition import retention
-from horolog.client.segments.retention import FOR_EVER_MS, Cause, Left, Next, PartitionFacts
+from horolog.client.segments.retention import FOR_EVER_MS, Cause, Next, PartitionFacts, RetentionResult
 
 if TYPE_CHECKING:
     from horolog.broker.config.topic_settings import TopicConfig
@@ -90,7 +90,7 @@ def left_under(
     config: "TopicConfig",
     now_ms: int,
     modified_ms: Callable[[int], int],
-) -> Left:
+) -> RetentionResult:
     """What the next check would leave under other settings."""
     decision = retention.decide(
         segments,
@@ -104,4 +104,4 @@ def left_under(
     rest = [one for one in segments if one.base_offset not in gone]
     first = max(facts.first_offset, rest[0].base_offset) if rest else facts.end_offset
     first_ms = facts.first_ms if not gone else None
-    return Left(first, facts.end_offset - first, sum(one.size_bytes for one in rest), first_ms, exact=True)
+    return RetentionResult(first, facts.end_offset - first, sum(one.size_bytes for one in rest), first_ms, exact=True)

@@ -3,17 +3,17 @@
 import asyncio
 from typing import Any
 
-from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, WaitingRequests
 
 
-def new_waiting(most_bytes: int = 1_000_000) -> Waiting:
-    return Waiting(asyncio.get_running_loop(), lambda: most_bytes)
+def new_waiting(most_bytes: int = 1_000_000) -> WaitingRequests:
+    return WaitingRequests(asyncio.get_running_loop(), lambda: most_bytes)
 
 
 class Asker:
     """Watches partitions, which are letters here, and counts how often it is looked at; done after `needed` looks."""
 
-    def __init__(self, waiting: Waiting, needed: int = 1) -> None:
+    def __init__(self, waiting: WaitingRequests, needed: int = 1) -> None:
         self.waiting = waiting
         self.needed = needed
         self.waits: list[Wait] = []

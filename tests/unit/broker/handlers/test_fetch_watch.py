@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, WaitingRequests
 from horolog.broker.handlers.fetch_sessions import FetchPosition
 from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.log.partition import RareChanges
@@ -19,7 +19,7 @@ class Post:
     """A fetch watch over three partitions, which are letters here, and what it stands on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.waiting = Waiting(loop, lambda: 1_000_000)
+        self.waiting = WaitingRequests(loop, lambda: 1_000_000)
         self.changes = RareChanges()
         self.positions = {("t", number): FetchPosition(0, 1, -1, -1) for number in range(3)}
         self.watch = FetchWatch(self.positions, self.waiting, self.changes)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.commit.waiting import Waiting
+from horolog.broker.commit.waiting import WaitingRequests
 from horolog.broker.handlers import held_fetch
 from horolog.broker.handlers.fetch import PartitionAnswer
 from horolog.broker.handlers.gate import open_gate
@@ -33,7 +33,7 @@ class Broker:
     def __init__(self, most_bytes=1_000_000):
         topic = SimpleNamespace(id=ID)
         self.cluster = SimpleNamespace(topics={"t": topic}, by_id={ID: topic})
-        self.waiting = Waiting(asyncio.get_running_loop(), lambda: most_bytes)
+        self.waiting = WaitingRequests(asyncio.get_running_loop(), lambda: most_bytes)
         self.context, self.answers = request_context(), []
         self.context.amend(lambda response: self.answers.append(response) or b"")
 

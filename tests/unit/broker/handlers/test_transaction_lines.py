@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from horolog.broker.commit.waiting import Waiting
+from horolog.broker.commit.waiting import WaitingRequests
 from horolog.broker.handlers.transaction_lines import LONGEST_WAIT_MS, TransactionLines
 from horolog.protocol.errors import ErrorCode
 
@@ -49,7 +49,7 @@ class World:
     def __init__(self):
         self.loop, self.most_bytes, self.answers, self.later = Loop(), 10_000, [], {}
         self.codes = {}
-        self.lines = TransactionLines(Waiting(self.loop, lambda: self.most_bytes), self.loop.call_soon)
+        self.lines = TransactionLines(WaitingRequests(self.loop, lambda: self.most_bytes), self.loop.call_soon)
 
     def ask(self, name, *codes, transactional_id="x", **more):
         self.codes[name] = list(codes)

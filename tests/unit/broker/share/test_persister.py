@@ -9,7 +9,7 @@ from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.share.persister import SharePersister
 from horolog.broker.share.records import SharePartitionKey
-from horolog.broker.share.state import StateRead, StateSummary, Written
+from horolog.broker.share.state import StateRead, StateSummary, StateUpdate
 from horolog.broker.share.state_batches import StateBatch
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages import share_state as messages
@@ -21,7 +21,7 @@ NOT_NOW = ErrorCode.COORDINATOR_NOT_AVAILABLE
 CALLS = {
     "initialize": (2, 7),
     "read": (4,),
-    "write": (Written(2, 4, 0, 5, [BATCH]),),
+    "write": (StateUpdate(2, 4, 0, 5, [BATCH]),),
     "delete": (),
     "read_summary": (),
 }

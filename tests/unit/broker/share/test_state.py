@@ -7,7 +7,7 @@ from horolog.broker.share.state import (
     ShareState,
     StateRead,
     StateSummary,
-    Written,
+    StateUpdate,
     first_snapshot,
 )
 from horolog.broker.share.state_batches import NO_OFFSET, StateBatch
@@ -19,7 +19,7 @@ def begun(state_epoch=5, start=0):
 
 
 def write(state, *batches, state_epoch=5, leader_epoch=2, start=NO_OFFSET, count=NO_COUNT, most=500):
-    value = state.written(Written(state_epoch, leader_epoch, start, count, batches), 2000, most)
+    value = state.written(StateUpdate(state_epoch, leader_epoch, start, count, batches), 2000, most)
     if isinstance(value, Update):
         state.take_update(value)
     elif isinstance(value, Snapshot):

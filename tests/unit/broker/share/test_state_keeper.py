@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.share.journal import StateJournal
 from horolog.broker.share.records import SharePartitionKey, Update
-from horolog.broker.share.state import UNINITIALIZED, StateRead, Written
+from horolog.broker.share.state import UNINITIALIZED, StateRead, StateUpdate
 from horolog.broker.share.state_batches import StateBatch
 from horolog.broker.share.state_keeper import _renewed, _take
 from horolog.protocol.errors import ErrorCode
@@ -30,7 +30,7 @@ class World:
         return await self.ask(self.keeper.initialize, state_epoch, start, key=key)
 
     async def write(self, *batches, start=-1, state_epoch=0):
-        return await self.ask(self.keeper.write, Written(state_epoch, 0, start, -1, batches))
+        return await self.ask(self.keeper.write, StateUpdate(state_epoch, 0, start, -1, batches))
 
     async def read(self, leader_epoch=0, key=None):
         return await self.ask(self.keeper.read, leader_epoch, key=key)
@@ -143,7 +143,7 @@ async def test_requests_that_cannot_be_are_refused(world, monkeypatch):
         assert await world.ask(keeper.read_summary, key=key) == code
     assert await world.read(key=negative) == ErrorCode.INVALID_REQUEST
     assert await world.ask(keeper.delete, key=negative) == ErrorCode.INVALID_REQUEST
-    assert await world.ask(keeper.write, Written(0, 0, 0, 0, ()), key=negative) == ErrorCode.INVALID_REQUEST
+    assert await world.ask(keeper.write, StateUpdate(0, 0, 0, 0, ()), key=negative) == ErrorCode.INVALID_REQUEST
     assert await world.write() == ErrorCode.INVALID_REQUEST
     assert await world.ask(keeper.delete) == ErrorCode.NONE
     assert not await world.initialize(state_epoch=3)

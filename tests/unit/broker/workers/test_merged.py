@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from horolog.broker.base.metrics import Described, Histogram, Kind, lines
 from horolog.broker.workers import merged
-from horolog.broker.workers.merged import Said, expositions, readiness, said
+from horolog.broker.workers.merged import WorkerReadiness, expositions, readiness, said
 
 COUNTER = Described("things_total", Kind.COUNTER, "Things\nof two lines.", ("name",))
 GAUGE = Described("stores", Kind.GAUGE, "Stores.")
@@ -56,19 +56,19 @@ class TestExpositions:
 class TestReadiness:
     def test_what_a_worker_says(self):
         answer = json.dumps({"ready": False, "phase": "ready", "reasons": ["r"], "warnings": ["w"]}).encode()
-        assert said(answer) == Said(ready=False, reasons=["r"], warnings=["w"])
+        assert said(answer) == WorkerReadiness(ready=False, reasons=["r"], warnings=["w"])
 
     @pytest.mark.parametrize(
         "answer", [b"", b"Bad Request", b"[]", b"{}", b'{"ready": true, "reasons": 3, "warnings": 4}']
     )
     def test_an_answer_that_is_none(self, answer):
-        assert said(answer) == Said(ready=False, reasons=["it does not answer"])
+        assert said(answer) == WorkerReadiness(ready=False, reasons=["it does not answer"])
 
     def test_all_have_to_be_ready(self):
-        ready = Said(ready=True)
+        ready = WorkerReadiness(ready=True)
         assert readiness("ready", {1: ready, 2: ready})["ready"] is True
         assert readiness("stopping", {1: ready, 2: ready})["ready"] is False
-        assert readiness("ready", {1: ready, 2: Said(ready=False, reasons=["it is starting"])}) == {
+        assert readiness("ready", {1: ready, 2: WorkerReadiness(ready=False, reasons=["it is starting"])}) == {
             "ready": False,
             "phase": "ready",
             "reasons": ["worker 2: it is starting"],
@@ -76,7 +76,7 @@ class TestReadiness:
         }
 
     def test_a_warning_of_all_is_said_once(self):
-        workers = {1: Said(True, warnings=["open", "slow"]), 2: Said(True, warnings=["open"])}
+        workers = {1: WorkerReadiness(True, warnings=["open", "slow"]), 2: WorkerReadiness(True, warnings=["open"])}
         assert readiness("ready", workers)["warnings"] == ["open", "worker 1: slow"]
 
 

@@ -6,9 +6,9 @@ from horolog.client.segments.retention import (
     DAY_MS,
     FOR_EVER_MS,
     Cause,
-    Left,
     Next,
     PartitionFacts,
+    RetentionResult,
     Rules,
     holds_of,
     left_by_lookup,
@@ -105,11 +105,17 @@ def test_what_the_wire_does_not_tell():
 
 
 def test_what_other_settings_would_leave():
-    assert left_by_lookup(rules(), facts(), 100, None) == Left(100, 1000, 1_000_000, NOW_MS - 6 * DAY_MS, exact=True)
-    assert left_by_lookup(rules(retention_ms="1"), facts(), 850, 5) == Left(850, 250, 250_000, 5, exact=False)
-    assert left_by_lookup(rules(retention_ms="1"), facts(), None, None) == Left(1100, 0, 0, None, exact=False)
+    assert left_by_lookup(rules(), facts(), 100, None) == RetentionResult(
+        100, 1000, 1_000_000, NOW_MS - 6 * DAY_MS, exact=True
+    )
+    assert left_by_lookup(rules(retention_ms="1"), facts(), 850, 5) == RetentionResult(
+        850, 250, 250_000, 5, exact=False
+    )
+    assert left_by_lookup(rules(retention_ms="1"), facts(), None, None) == RetentionResult(
+        1100, 0, 0, None, exact=False
+    )
     halved = left_by_lookup(rules(retention_ms="-1", retention_bytes="500000"), facts(), None, None)
-    assert halved == Left(600, 500, 500_000, None, exact=False)
+    assert halved == RetentionResult(600, 500, 500_000, None, exact=False)
     assert left_by_lookup(rules(retention_ms="-1"), facts(size_bytes=None), None, None).size_bytes is None
     assert left_by_lookup(rules(), facts(end_offset=100), 100, None).records == 0
 
