@@ -4,10 +4,10 @@ Neighbouring fields of fixed size are packed at once, together with the two or f
 Everything small is joined into one part; large record buffers become parts of their own, uncopied.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import error as struct_error
 from struct import pack
-from typing import Any
+from typing import Any, NamedTuple
 
 from horolog.protocol.errors import EncodeError
 from horolog.protocol.primitives import (
@@ -34,13 +34,23 @@ CONSTANTS: dict[str, Any] = {
 }
 
 
-class Encoded:
-    """An array whose elements are encoded already, some at a time; it takes the place of the list."""
+class FailedElement(NamedTuple):
+    """Stands for an encoded element that has an error."""
 
-    __slots__ = ("_count", "parts", "size_bytes")
+    error_code: int
+
+
+class Encoded:
+    """An array whose elements are encoded already, some at a time; it takes the place of the list.
+
+    Those who look for errors in the list iterate over a `FailedElement` for each that was reported.
+    """
+
+    __slots__ = ("_count", "_failed", "parts", "size_bytes")
 
     def __init__(self) -> None:
         self._count = 0
+        self._failed: list[FailedElement] = []
         self.parts: list[bytes] = []
         self.size_bytes = 0
 
@@ -50,7 +60,11 @@ class Encoded:
     def __repr__(self) -> str:
         return f"<Encoded: {self._count} elements of {self.size_bytes} bytes>"
 
-    def add(self, count: int, data: bytes) -> None:
+    def __iter__(self) -> Iterator[FailedElement]:
+        return iter(self._failed)
+
+    def add(self, count: int, data: bytes, error_codes: Iterable[int] = ()) -> None:
+        self._failed.extend(map(FailedElement, error_codes))
         self._count += count
         self.parts.append(data)
         self.size_bytes += len(data)
@@ -67,13 +81,14 @@ def write_element_encoder(cls: type[Message], version: int, path: Sequence[str],
 class _EncoderWriter:
     """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code).
 
-    A flat encoder takes a tuple of a struct's fields instead of an object. `takes_encoded`: an array may be `Encoded`.
+    A flat encoder takes a tuple of a struct's fields instead of an object. `takes_encoded`: any array may be `Encoded`, else those that
+    are declared so.
     """
 
     def __init__(self, cls: type[Message], version: int, *, flat: bool, takes_encoded: bool = False) -> None:
         self.cls = cls
         self.flat = flat
-        self.takes_encoded = takes_encoded
+        self.takes_encoded = self.may_be_encoded = takes_encoded
         self.version = version
         self.flexible = version in cls.FLEXIBLE
         self.sheet = Sheet({**CONSTANTS, "Encoded": Encoded})
@@ -240,6 +255,7 @@ class _EncoderWriter:
         if wire_type.size:
             self._pack(source, wire_type.code)
         elif isinstance(wire_type, ArrayType):
+            self.may_be_encoded = self.takes_encoded or declared.may_be_encoded
             self._array(wire_type.element, source, depth, nullable=nullable, flexible=flexible)
         elif isinstance(wire_type, StructType):
             self._inner_struct(wire_type.struct, source, depth, nullable=nullable)
@@ -317,7 +333,7 @@ class _EncoderWriter:
                 else:
                     line(f"add(pack(f'>{{len({items})}}{element.code}', *{items}))")
             return
-        if self.takes_encoded:
+        if self.may_be_encoded:
             self._flush()
             with self.sheet.block(f"if {items}.__class__ is Encoded:"):
                 line(f"out += {items}.parts")

@@ -141,7 +141,7 @@ def _wire_type(given: Any) -> WireType[Any]:
 class Field:
     """One declared field; `name` is set when the class around it is made."""
 
-    __slots__ = ("default", "flexible", "ignorable", "name", "nullable", "tag", "type", "versions")
+    __slots__ = ("default", "flexible", "ignorable", "may_be_encoded", "name", "nullable", "tag", "type", "versions")
 
     def __init__(
         self,
@@ -153,6 +153,7 @@ class Field:
         *,
         ignorable: bool,
         flexible: bool,
+        may_be_encoded: bool,
     ) -> None:
         self.name = ""
         self.type = type_
@@ -162,6 +163,7 @@ class Field:
         self.tag = tag
         self.ignorable = ignorable
         self.flexible = flexible
+        self.may_be_encoded = may_be_encoded
 
     @property
     def fresh(self) -> bool:
@@ -196,6 +198,7 @@ def field(
     tag: int | None = ...,
     ignorable: bool = ...,
     flexible: bool = ...,
+    may_be_encoded: bool = ...,
 ) -> T: ...
 @overload
 def field(
@@ -207,6 +210,7 @@ def field(
     tag: int | None = ...,
     ignorable: bool = ...,
     flexible: bool = ...,
+    may_be_encoded: bool = ...,
 ) -> S: ...
 def field(
     type_: Any,
@@ -217,12 +221,18 @@ def field(
     tag: int | None = None,
     ignorable: bool = False,
     flexible: bool = True,
+    may_be_encoded: bool = False,
 ) -> Any:
-    """Declare a field. `flexible=False` keeps its length a fixed one in flexible versions (client_id in a header)."""
+    """Declare a field. `flexible=False` keeps its length a fixed one in flexible versions (client_id in a header).
+
+    `may_be_encoded`: encoders take `Encoded` in place of the list.
+    """
     wire_type, present, null = _wire_type(type_), versions_of(versions), versions_of(nullable)
     if default is UNSET:
         default = _default_of(wire_type, present, null, tag)
-    return Field(wire_type, present, null, default, tag, ignorable=ignorable, flexible=flexible)
+    return Field(
+        wire_type, present, null, default, tag, ignorable=ignorable, flexible=flexible, may_be_encoded=may_be_encoded
+    )
 
 
 @dataclass_transform(kw_only_default=True)

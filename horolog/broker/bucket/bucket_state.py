@@ -68,6 +68,9 @@ class BucketState(ClusterState):
         lead = self.leads.get((topic_id, index))
         return NO_NODE if lead is None else lead.node
 
+    def leaders_follow_from(self) -> tuple[object, ...]:
+        return self.leads, self.epochs, self.nodes, self.members, self.suspicions
+
     def wal_of(self, node: int) -> Wal | None:
         """The WAL of a member."""
         member = self.members.get(node)

@@ -120,6 +120,10 @@ class ClusterState:
             return moved.node
         return spread.leader(self.nodes, topic_id, index)
 
+    def leaders_follow_from(self) -> tuple[object, ...]:
+        """Values that are replaced when a leader or an epoch changes on record, or a broker that serves readers."""
+        return self.leads, self.epochs, self.nodes
+
     def epoch(self, topic_id: bytes, index: int) -> int:
         """The newest leader epoch of a partition that a leader has reported."""
         place = topic_id, index

@@ -49,6 +49,13 @@ class Topic:
         partition = self._partitions[index]
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if partition is None else partition
 
+    def standings(self, indexes: range) -> list[int]:
+        """What Metadata says of partitions for which this broker answers, in numbers: -1 for those that it does not serve."""
+        return [
+            -1 if one is None else one.leader_epoch << 1 | (one.condition.fault is not None)
+            for one in self._partitions[indexes.start : indexes.stop]
+        ]
+
     @property
     def led_here(self) -> list[Partition]:
         """The partitions that this broker leads, in the order of numbers."""

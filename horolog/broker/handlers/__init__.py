@@ -30,6 +30,7 @@ __all__ = [
     "held_produce",
     "leased",
     "log_dirs",
+    "partition_rows",
     "pieces",
     "produce",
     "refusals",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.groups.share.share_offsets import ShareOffsets
     from horolog.broker.handlers.fetch_sessions import FetchSessions
+    from horolog.broker.handlers.partition_rows import PartitionRows
     from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.handlers.transaction_lines import TransactionLines
     from horolog.broker.log.manager import LogManager
@@ -138,6 +139,7 @@ class BrokerView(Protocol):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     transaction_lines: TransactionLines
+    partition_rows: PartitionRows
     shares: Shares
     share_offsets: ShareOffsets
     joining: Joining

@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import cast
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.broker.cluster.cluster import Cluster, Created
@@ -19,10 +21,12 @@ from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.cluster.topic import NO_TOPIC_ID, Topic
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.lookup import leadership
+from horolog.broker.handlers.lookup import Leadership, leadership
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from horolog.broker.handlers.partition_rows import LARGE, RowForm, begun
 from horolog.broker.handlers.throttling import may_change
 from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     MetadataRequest,
@@ -39,27 +43,50 @@ FIRST_VERSION_BY_TOPIC_ID = 12
 MANY_TOPICS, TOPICS_AT_ONCE = 500, 50
 """The number of topics above which all topics are described in steps, and the number in each step."""
 
+Large = tuple[MetadataResponseTopic, Topic]
+"""A large topic whose description has no rows yet."""
+
 
 def handle(
     broker: BrokerView, request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Generator[None, None, MetadataResponse]:
     version = context.version
     cluster = broker.cluster
+    large: list[Large] = []
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     wanted = request.topics
     error = ErrorCode.NONE
     if wanted is None or (not wanted and version <= LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
         if len(cluster.topics) > MANY_TOPICS:
             return _all_in_steps(broker, request, context, operations)
-        topics = [describe_topic(broker.placement, topic, operations) for topic in cluster.topics.values()]
+        topics = [describe_topic(broker.placement, topic, operations, large) for topic in cluster.topics.values()]
     elif version < FIRST_VERSION_BY_TOPIC_ID and any(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted
     ):
         error = ErrorCode.INVALID_REQUEST
         topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
     else:
-        topics = _find(broker, request, context, operations)
+        topics = _find(broker, request, context, operations, large)
+    if large:
+        return begun(_with_large(broker, context, large, partial(_answer, broker, request, context, topics, error)))
     return _answer(broker, request, context, topics, error)
+
+
+def _with_large(
+    broker: BrokerView, context: RequestContext, large: Iterable[Large], answer: Callable[[], MetadataResponse]
+) -> Generator[None, None, MetadataResponse]:
+    """The answer once it has the rows of large topics."""
+    for described, topic in large:
+        described.partitions = yield from _rows(broker, context, topic)
+    return answer()
+
+
+def _rows(
+    broker: BrokerView, context: RequestContext, topic: Topic
+) -> Generator[None, None, list[MetadataResponsePartition]]:
+    form = RowForm(ApiKey.METADATA, context.version, _row)
+    rows = yield from broker.partition_rows.of(topic, form, range(topic.partition_count))
+    return cast("list[MetadataResponsePartition]", rows)
 
 
 def _all_in_steps(
@@ -67,9 +94,13 @@ def _all_in_steps(
 ) -> Generator[None, None, MetadataResponse]:
     """All topics, in steps, between which topics may come and go."""
     topics: list[MetadataResponseTopic] = []
+    large: list[Large] = []
     for number, topic in enumerate(list(broker.cluster.topics.values())):
         if broker.cluster.topics.get(topic.name) is topic:
-            topics.append(describe_topic(broker.placement, topic, operations))
+            topics.append(describe_topic(broker.placement, topic, operations, large))
+            if large:
+                large.clear()
+                topics[-1].partitions = yield from _rows(broker, context, topic)
         if number % TOPICS_AT_ONCE == TOPICS_AT_ONCE - 1:
             yield
     return _answer(broker, request, context, topics, ErrorCode.NONE)
@@ -98,7 +129,7 @@ def _answer(
 
 
 def _find(
-    broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int
+    broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int, large: list[Large]
 ) -> list[MetadataResponseTopic]:
     """The topics asked for, each once; missing ones are created for the next request."""
     cluster = broker.cluster
@@ -114,7 +145,7 @@ def _find(
             if topic is None:
                 missing.append(name)
         if topic is not None:
-            found.append(describe_topic(broker.placement, topic, operations))
+            found.append(describe_topic(broker.placement, topic, operations, large))
     codes = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     codes |= {name: ErrorCode.INVALID_TOPIC_EXCEPTION for name in missing if wrong_with(name) is not None}
     if (
@@ -146,19 +177,23 @@ def create_on_demand(cluster: Cluster, names: Iterable[str], context: RequestCon
     return refused
 
 
-def describe_topic(placement: Placement, topic: Topic, operations: int) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
+def describe_topic(placement: Placement, topic: Topic, operations: int, large: list[Large]) -> MetadataResponseTopic:
+    """A topic with its partitions. One of many partitions goes to `large`, and is still to get its rows."""
+    count = topic.partition_count
+    described = MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=[_describe_partition(placement, topic, index) for index in range(topic.partition_count)],
+        partitions=[_row(index, leadership(placement, topic, index)) for index in range(count if count < LARGE else 0)],
         topic_authorized_operations=operations,
     )
+    if count >= LARGE:
+        large.append((described, topic))
+    return described
 
 
-def _describe_partition(placement: Placement, topic: Topic, index: int) -> MetadataResponsePartition:
-    told = leadership(placement, topic, index)
+def _row(index: int, told: Leadership) -> MetadataResponsePartition:
     return MetadataResponsePartition(
         error_code=told.code,
         partition_index=index,

@@ -9,14 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from typing import cast
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS, wrong_with
-from horolog.broker.cluster.placement import Placement
 from horolog.broker.cluster.topic import NO_TOPIC_ID, Topic
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.lookup import leadership
+from horolog.broker.handlers.lookup import Leadership, leadership
 from horolog.broker.handlers.operations import TOPIC_OPERATIONS
+from horolog.broker.handlers.partition_rows import LARGE, RowForm, begun
+from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     Cursor,
@@ -34,7 +36,13 @@ def handle(
     broker: BrokerView,
     request: DescribeTopicPartitionsRequest,
     context: RequestContext,  # noqa: ARG001
-) -> DescribeTopicPartitionsResponse:
+) -> DescribeTopicPartitionsResponse | Generator[None, None, DescribeTopicPartitionsResponse]:
+    return begun(_answered(broker, request))
+
+
+def _answered(
+    broker: BrokerView, request: DescribeTopicPartitionsRequest
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     cluster = broker.cluster
     cursor = request.cursor or FROM_THE_START
     room = max(1, min(request.response_partition_limit, broker.settings.max_request_partition_size_limit))
@@ -58,7 +66,9 @@ def handle(
             answers.append(_refused(name, unknown))
             continue
         indexes = range(max(0, first), topic.partition_count)
-        answers.append(_describe(broker.placement, topic, indexes[:room]))
+        described = _described(topic)
+        answers.append(described)
+        described.partitions = yield from _rows(broker, topic, indexes[:room])
         if len(indexes) > room:
             following = indexes[room]
             response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=following)
@@ -78,30 +88,35 @@ def _refused(name: str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic
     )
 
 
-def _describe(placement: Placement, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+def _described(topic: Topic) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=list(_partitions(placement, topic, indexes)),
+        partitions=[],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
-def _partitions(
-    placement: Placement, topic: Topic, indexes: range
-) -> Iterator[DescribeTopicPartitionsResponsePartition]:
-    for index in indexes:
-        told = leadership(placement, topic, index)
-        yield DescribeTopicPartitionsResponsePartition(
-            error_code=told.code,
-            partition_index=index,
-            leader_id=told.leader,
-            leader_epoch=told.epoch,
-            replica_nodes=told.replicas,
-            isr_nodes=told.replicas,
-            eligible_leader_replicas=[],
-            last_known_elr=[],
-            offline_replicas=told.offline,
-        )
+def _rows(
+    broker: BrokerView, topic: Topic, indexes: range
+) -> Generator[None, None, list[DescribeTopicPartitionsResponsePartition]]:
+    if topic.partition_count < LARGE:
+        return [_row(index, leadership(broker.placement, topic, index)) for index in indexes]
+    rows = yield from broker.partition_rows.of(topic, RowForm(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, _row), indexes)
+    return cast("list[DescribeTopicPartitionsResponsePartition]", rows)
+
+
+def _row(index: int, told: Leadership) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=told.code,
+        partition_index=index,
+        leader_id=told.leader,
+        leader_epoch=told.epoch,
+        replica_nodes=told.replicas,
+        isr_nodes=told.replicas,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=told.offline,
+    )

@@ -153,6 +153,8 @@ class LongRequest:
             context.began,
         )
         response = self._route.handle(self._broker, piece.request, self._piece)
+        if isinstance(response, GeneratorType):
+            response = yield from _quietly(response)
         if response is not None:
             self._piece.set_response(response)
         pace.took(monotonic() - began_s)

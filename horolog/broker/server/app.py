@@ -42,6 +42,7 @@ from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.groups.share.latest_offsets import LatestOffsets
 from horolog.broker.groups.share.share_offsets import ShareOffsets
 from horolog.broker.handlers.fetch_sessions import FetchSessions
+from horolog.broker.handlers.partition_rows import PartitionRows
 from horolog.broker.handlers.transaction_lines import TransactionLines
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
@@ -155,6 +156,7 @@ class Broker:
         self._endpoints = AdvertisedEndpoints(addresses, process.ports, process.address_of, process.rack_of)
         self.cluster = process.new_cluster(self.logs.cluster_id, settings, self.logs, file, membership)
         self.placement = Placement(self.cluster, self._endpoints, membership.members)
+        self.partition_rows = PartitionRows(self.cluster, self.placement, self.logs.resources.changes)
         self._follow(membership)
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
@@ -181,8 +183,7 @@ class Broker:
         self.hand_overs = process.hand_overs(
             self.cluster, self.placement, process.peers, self.committer, self.workers, loop
         )
-        self.turns = KeyedQueue()
-        self.sent_back = RetryGuard(clock.monotonic)
+        self.turns, self.sent_back = KeyedQueue(), RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, process.brokers)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)

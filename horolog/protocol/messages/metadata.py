@@ -41,7 +41,7 @@ class MetadataResponseTopic(Struct):
     name: str | None = field(string, nullable="12+")
     topic_id: bytes = field(uuid, "10+", ignorable=True)
     is_internal: bool = field(boolean, "1+", ignorable=True)
-    partitions: list[MetadataResponsePartition] = field(array(MetadataResponsePartition))
+    partitions: list[MetadataResponsePartition] = field(array(MetadataResponsePartition), may_be_encoded=True)
     # a bit per AclOperation; the smallest int32 when not asked for
     topic_authorized_operations: int = field(int32, "8+", default=-2147483648)
 
@@ -115,7 +115,9 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     name: str | None = field(string, nullable="0+")
     topic_id: bytes = field(uuid)
     is_internal: bool = field(boolean)
-    partitions: list[DescribeTopicPartitionsResponsePartition] = field(array(DescribeTopicPartitionsResponsePartition))
+    partitions: list[DescribeTopicPartitionsResponsePartition] = field(
+        array(DescribeTopicPartitionsResponsePartition), may_be_encoded=True
+    )
     topic_authorized_operations: int = field(int32, default=-2147483648)
 
 

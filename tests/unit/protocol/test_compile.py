@@ -19,13 +19,20 @@ from horolog.protocol.compile import (
 )
 from horolog.protocol.compile_decode import MAX_OBJECTS, STEP
 from horolog.protocol.compile_encode import Encoded
+from horolog.protocol.error_finder import error_finder
 from horolog.protocol.errors import DecodeError, EncodeError, ProtocolError
 from horolog.protocol.flat import flat_of
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from horolog.protocol.messages.groups import JoinGroupRequest
 from horolog.protocol.messages.headers import RequestHeader
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from horolog.protocol.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -420,6 +427,20 @@ def test_elements_that_were_encoded_before_stand_where_their_list_would(flat: bo
     else:
         answer.responses = topics
     assert element_encoder(FetchResponse, 4, (), flat=flat)([given]) == whole
+
+
+@pytest.mark.parametrize("version", [0, 8, 9, 13])
+def test_a_field_that_may_be_encoded_takes_either_form(version: int) -> None:
+    rows = [MetadataResponsePartition(partition_index=index, error_code=index) for index in range(3)]
+    plain = MetadataResponse(topics=[MetadataResponseTopic(name="t", partitions=rows)])
+    encoded = Encoded()
+    encode_rows = element_encoder(MetadataResponse, version, ("topics", "partitions"), flat=False)
+    for row in rows:
+        encoded.add(1, encode_rows([row]), [row.error_code] if row.error_code else ())
+    given = MetadataResponse(topics=[MetadataResponseTopic(name="t")])
+    given.topics[0].partitions = encoded  # type: ignore[assignment]
+    assert encode(given, version) == encode(plain, version)
+    assert error_finder(MetadataResponse)(given) == error_finder(MetadataResponse)(plain) == [1, 2]
 
 
 def test_an_element_that_cannot_be_encoded_is_refused_by_its_place() -> None:

@@ -338,9 +338,9 @@ class Partition:
     def replace_log(self, opened: OpenedPartition) -> None:
         """Go on with the result of a fresh opening; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
-        self.resources.changes.note()
         self._begin(opened, PartitionState(stopped="it was opened again, and its data may not be on the disk"))
         self.leader_epoch = leader_epoch
+        self.resources.changes.note()
 
     # -- reading
 

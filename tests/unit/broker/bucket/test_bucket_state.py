@@ -133,3 +133,17 @@ def test_whatever_entries_come_each_partition_has_one_open_stretch_that_is_its_l
                 old = before.lineages.get(place, ())
                 known = [one for one in old if one.end is not None]
                 assert list(line[: len(known)]) == known, "what has ended stays as it is"
+
+
+def test_values_that_leaders_follow_from_are_replaced_with_each_change_of_them_and_with_no_other():
+    state = of(1, 2, 3)
+
+    def follows(*entries):
+        pairs = zip(state.leaders_follow_from(), after(*entries, state=state).leaders_follow_from(), strict=True)
+        return all(one is other for one, other in pairs)
+
+    assert follows(ProducerIdsReserved(1))
+    assert not follows(Suspected(2, 1))
+    assert not follows(registered(4))
+    assert not follows(WalEnded(state.wal_of(1), 0, {(ID, 0): Lead(2, 1)}))
+    assert not follows(HandedOver(state.wal_of(state.leader(ID, 0)), 0, {(ID, 0): Lead(state.leader(ID, 1), 1)}))

@@ -74,3 +74,14 @@ def test_settings_are_unknown_until_somebody_gives_them():
     found.configure({}, topic_config())
     assert not found.settings_unknown
     assert repr(found) == "<Topic t with 0 partitions>"
+
+
+def test_its_standings_say_what_is_served_here_in_which_epoch_and_whether_its_disk_works():
+    first, third = partition(0), partition(2)
+    found = topic(first, None, third)
+    assert found.standings(range(3)) == [0, -1, 0]
+    third.lead(3)
+    assert found.standings(range(3)) == [0, -1, 6]
+    third.condition.go_offline("the disk is gone")
+    assert found.standings(range(1, 3)) == [-1, 7]
+    assert found.standings(range(2, 9)) == [7]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import GeneratorType, SimpleNamespace
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.hand_over import HandOvers
@@ -10,10 +10,20 @@ from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.peers import NO_PEERS
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.partition_rows import PartitionRows
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder_of, encode, encoder_of
 from tests.support.request_contexts import request_context
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
+
+
+def ended(steps):
+    """Take all steps at once; return their result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 class Waiting:
@@ -38,6 +48,7 @@ class StandIn:
         )
         self.placement = Placement(self.cluster, endpoints, Members.of_one(self.cluster.settings.node_id))
         self.hand_overs = HandOvers(self.cluster, self.placement, NO_PEERS, None, None, None)
+        self.partition_rows = PartitionRows(self.cluster, self.placement, self.logs.resources.changes)
         self.authorizer = None
         self.audit = None
 
@@ -55,6 +66,8 @@ class StandIn:
         context = request_context(version)
         context.route.encode = lambda answer, _: replies.append(answer)
         answer = handler.function(self, request, context) or replies.pop()
+        if isinstance(answer, GeneratorType):
+            answer = ended(answer)
         parts = []
         encoder_of(api.response, version, flat=handler.flat)(answer, parts)
         return decode(api.response, version, b"".join(parts))

@@ -2,8 +2,10 @@
 
 import pytest
 
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.handlers import lookup, metadata
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from horolog.broker.handlers.partition_rows import LARGE, RUN
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -201,3 +203,33 @@ async def test_brokers_that_serve_old_records_are_replicas_beside_the_leader():
         broker.placement.live_are(frozenset({9}))
         told = lookup.leadership(broker.placement, broker.cluster.topics["t"], 0)
         assert (told.leader, told.replicas, told.offline) == (1, [1, 9], [])
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A topic whose rows are kept, and one of few partitions."""
+    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
+    broker.cluster.create_topic("t", LARGE + 50)
+    broker.cluster.create_topic("small", 2)
+    broker.cluster.topics["t"].find(RUN + 1).condition.go_offline("gone")
+    return broker
+
+
+@pytest.mark.parametrize("version", [0, 1, 8, 9, 12, 13])
+@pytest.mark.parametrize("names", [None, ["t", "small"]], ids=["all", "named"])
+def test_metadata_has_the_rows_of_large_and_small_topics(large, version, names):
+    topics = [] if version == 0 and names is None else names and [MetadataRequestTopic(name=one) for one in names]
+    for _ in range(2):
+        answer = large.ask(ApiKey.METADATA, version, topics=topics)
+        found = {topic.name: topic.partitions for topic in answer.topics}
+        assert [one.partition_index for one in found["t"]] == list(range(LARGE + 50))
+        assert [one.partition_index for one in found["small"]] == [0, 1]
+        failed = [one.partition_index for one in found["t"] if one.error_code]
+        assert failed == [RUN + 1]
+        assert found["t"][RUN + 1].leader_id == NO_NODE
+
+
+def test_metadata_of_very_many_topics_has_them_too(large, monkeypatch):
+    monkeypatch.setattr(metadata, "MANY_TOPICS", 1)
+    answer = large.ask(ApiKey.METADATA, 12, topics=None)
+    assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"t": LARGE + 50, "small": 2}

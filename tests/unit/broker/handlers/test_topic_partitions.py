@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.handlers.partition_rows import LARGE, RUN
 from horolog.broker.log.partition import SERVING
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -72,3 +73,27 @@ def test_a_partition_without_files_has_no_leader(broker):
         partition.condition.state = SERVING
     (one,) = topic.partitions
     assert (one.error_code, one.leader_id, one.offline_replicas) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A topic whose rows are kept, and one of few partitions."""
+    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
+    broker.cluster.create_topic("t", LARGE + 50)
+    broker.cluster.create_topic("small", 2)
+    broker.cluster.topics["t"].find(RUN + 1).condition.go_offline("gone")
+    return broker
+
+
+@pytest.mark.parametrize("limit", [1, 33, RUN, 2 * LARGE])
+def test_pages_have_them(large, limit):
+    found, cursor, topics = [], None, [TopicRequest(name="t"), TopicRequest(name="small")]
+    while True:
+        answer = large.ask(
+            ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, topics=topics, response_partition_limit=limit, cursor=cursor
+        )
+        found += [(topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions]
+        if answer.next_cursor is None:
+            break
+        cursor = Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
+    assert found == [("small", 0), ("small", 1), *[("t", index) for index in range(LARGE + 50)]]

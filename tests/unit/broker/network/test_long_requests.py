@@ -370,3 +370,18 @@ def test_without_an_event_loop_it_is_served_at_once() -> None:
         loop.run_until_complete(stop())
     finally:
         loop.close()
+
+
+async def test_the_answer_to_a_piece_may_come_in_steps() -> None:
+    class InSteps(Served):
+        def __call__(self, broker: Any, request: FindCoordinatorRequest, context: Any) -> Any:
+            answer = super().__call__(broker, request, context)
+            yield
+            yield
+            return answer
+
+    async with MemoryBroker() as memory:
+        world = World(memory, InSteps())
+        answer = await world.wire().ask(asking(), 4)
+        assert [one.key for one in answer.coordinators] == asking().coordinator_keys
+        assert len(world.served.pieces) > MANY / 32

@@ -4,11 +4,14 @@ import errno
 import random
 import threading
 from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.log.partition import lookups, rewrite
+from horolog.broker.log.partition import Resources, closing, lookups, rewrite
 from horolog.broker.log.partition.rewrite import PROBE
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.protocol.records.batch import encode_batch
@@ -297,3 +300,17 @@ def test_what_the_cache_has_lost_is_not_shown(model):
         lookups.first_at_or_after(partition, 6)
     with pytest.raises(StorageFault):
         lookups.largest_timestamp(partition)
+
+
+def test_a_log_that_is_replaced_is_noted_once_all_of_it_is_there(model):
+    """Code that has seen the count before looks again after it."""
+    partition, seen = model.partition, []
+    changes = SimpleNamespace(note=lambda: seen.append(partition.leader_epoch))
+    known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS)
+    closing.close_files(partition)
+    resources = replace(Resources(model.storage), changes=changes)
+    opened = open_log(PartitionFolder("t", 0, DIRECTORY), model.config, resources, known)
+    partition.resources = resources
+    partition.leader_epoch = opened.leader_epoch + 3
+    partition.replace_log(opened)
+    assert seen == [opened.leader_epoch + 3]
