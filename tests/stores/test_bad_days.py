@@ -14,6 +14,7 @@ from horolog.broker.backup.rounds import moments_in
 from horolog.broker.backup.verifying import verify
 from horolog.broker.bucket import block_fetcher, store_access
 from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.observability.health import readiness
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome
 from horolog.stores.opening import open_store
@@ -186,9 +187,11 @@ async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
             server.refuses_below, server.refuses["GET"] = "f/data/", (status, code)
             server.requests.clear()
             began = time.monotonic()
-            consumer = Reader(made.running[2][1])
+            broker = made.running[2][1]
+            consumer = Reader(broker)
             try:
                 await until(lambda: consumer.asked(server) >= MANY)
+                assert [line.endswith(reason) for line in readiness(broker).warnings] == [True] * (status < 500)
                 assert consumer.values() == []
                 assert consumer.asked(server) <= MANY + (time.monotonic() - began) / LEAST_PAUSE_S
                 server.refuses.clear()
@@ -197,6 +200,7 @@ async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
                 server.refuses.clear()
                 consumer.close()
             assert consumer.errors == []
+            assert (readiness(broker).warnings, broker.store_figures().unreadable) == ([], ())
             (line,) = [one.getMessage() for one in caplog.records if one.getMessage().endswith(reason)]
             assert line.startswith("t-0: offsets 0 up to 4 cannot be read: data/" if status < 500 else AWAY)
 

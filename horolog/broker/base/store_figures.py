@@ -5,7 +5,7 @@ They are known to every broker, so that the catalogue of metrics is one; a broke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from horolog.base.readable import counted
@@ -55,6 +55,16 @@ FOLLOWED_BYTES = Described(
     COUNTER,
     "Bytes of records of other leaders' partitions that this broker has read for consumers of its rack.",
 )
+LOST = Described(
+    "store_lost_objects",
+    GAUGE,
+    "Objects that the store has lost or altered, and without which this broker cannot read records that it serves.",
+)
+GIVEN_UP = Described(
+    "store_given_up_objects_total",
+    COUNTER,
+    "Objects that were missing or damaged when this broker took over or merged their records, which it left out.",
+)
 UPLOADS = Described("store_uploaded_segments_total", COUNTER, "Segments that were uploaded to the store.")
 UPLOADED_BYTES = Described("store_uploaded_bytes_total", COUNTER, "Bytes of the logs of segments that were uploaded.")
 UPLOAD_FAILURES = Described(
@@ -66,7 +76,21 @@ WAITING_BYTES = Described(
     "Bytes of closed segments on this broker's disk that are not in the store yet.",
 )
 UPLOAD_FAMILIES = (UPLOADS, UPLOADED_BYTES, UPLOAD_FAILURES, WAITING_BYTES)
-GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS, FOLLOWED_BYTES)
+GAUGES = (
+    DOLLARS,
+    UNSAFE,
+    UNMERGED_BYTES,
+    UNMERGED,
+    FENCED,
+    LEASE,
+    JOURNAL,
+    CLOCK,
+    OPENING,
+    MEMBERS,
+    FOLLOWED_BYTES,
+    LOST,
+    GIVEN_UP,
+)
 
 FAMILIES = (*COUNTED, *GAUGES, *UPLOAD_FAMILIES)
 
@@ -99,6 +123,9 @@ class StoreFigures(NamedTuple):
     counted: Metrics
     uploads: UploadFigures = UploadFigures()
     followed_bytes: int = 0
+    unreadable: Sequence[str] = ()
+    """Records that cannot be read, one line for each object that is lost."""
+    given_up_objects: int = 0
 
     def reasons(self) -> Iterator[str]:
         """Why clients should stay away."""
@@ -124,6 +151,8 @@ class StoreFigures(NamedTuple):
             self.opening_count,
             self.member_count,
             self.followed_bytes,
+            len(self.unreadable),
+            self.given_up_objects,
         )
         for family, value in zip((*GAUGES, *UPLOAD_FAMILIES), (*values, *self.uploads), strict=True):
             yield family, [((), value)]

@@ -18,6 +18,7 @@ from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.own_thread import AtOnce, OffLoop
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import WHOLE, Block
+from horolog.broker.bucket.lost_objects import ALTERED, LostObjects, place_of
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.storage import File, NotHere, StorageFault
@@ -96,6 +97,7 @@ class BlockFetcher:
         off_loop: OffLoop,
     ) -> None:
         self.files = files
+        self.lost = LostObjects()
         self._off_loop = off_loop
         self._store = store
         self._soon = soon
@@ -143,6 +145,12 @@ class BlockFetcher:
             self._ask(wanted, now)
         return comes
 
+    def ask_again(self) -> None:
+        """Ask for objects that are lost, now and then: they may be back."""
+        now = self._now()
+        for wanted in self.lost.due(now):
+            self._ask(wanted, now)
+
     def _lost_now(self, block: Block, now: float) -> str | None:
         lost = self._lost.get(block)
         return None if lost is None or now >= lost.until_s else lost.reason
@@ -180,7 +188,7 @@ class BlockFetcher:
                 break
             if not wrong:
                 break
-        self._note_lost(wanted.records, wrong)
+        self._note_lost(wanted, wrong)
         self._under_way -= 1
         asked = [self._asked.pop(one, None) for one in wanted.blocks()]
         wakes = {wake: None for one in asked if one is not None for wake in one.wakes}
@@ -188,14 +196,15 @@ class BlockFetcher:
             wake()
         self._begin()
 
-    def _note_lost(self, records: str, wrong: Mapping[Block, str]) -> None:
+    def _note_lost(self, wanted: Wanted, wrong: Mapping[Block, str]) -> None:
         now = self._now()
+        self.lost.note(wanted, wrong, now)
         if self._lost:
             self._lost = {block: one for block, one in self._lost.items() if now < one.until_s + SAID_AGAIN_S}
         for block, reason in wrong.items():
             before = self._lost.get(block)
             if before is None or before.reason != reason:
-                log.error("%s cannot be read: %s: %s", records, _place_of(block), reason)
+                log.error("%s cannot be read: %s: %s", wanted.records, place_of(block), reason)
             self._lost[block] = _Lost(reason, now + LOST_FOR_S)
 
     async def _bytes_of(self, wanted: Wanted) -> Bytes | None:
@@ -216,7 +225,7 @@ class BlockFetcher:
             self.files.keep(block, part, file, is_awaited=asked is not None and bool(asked.wakes))
         kept = {one.block for one in right}
         wrong = [one.block for one in came if one.block not in kept]
-        return dict.fromkeys(wrong, "the store has other bytes than were written")
+        return dict.fromkeys(wrong, ALTERED)
 
     def _right_ones(self, is_right: Callable[[int, Bytes], bool], came: Iterable[_Came]) -> list[_Came]:
         """Those that are right, in files as far as the disk takes them; in any thread."""
@@ -227,10 +236,6 @@ class BlockFetcher:
             else:
                 self.files.remove(file)
         return right
-
-
-def _place_of(block: Block) -> str:
-    return block.key if block.number == WHOLE else f"{block.key}, block {block.number}"
 
 
 def _parts(wanted: Wanted, data: Bytes) -> Iterator[tuple[Block, Bytes]]:

@@ -72,16 +72,17 @@ async def feed(store: StoreAccess, runs: Sequence[FoundRun], take: Take, lost: s
         ):
             if data is None and each.runs[0].key not in lost:
                 raise Gone(each.runs[0].key)
-            _pass_on(each, data, take)
+            _pass_on(store, each, data, take)
 
 
-def _pass_on(each: _Range, data: bytes | None, take: Take) -> None:
+def _pass_on(store: StoreAccess, each: _Range, data: bytes | None, take: Take) -> None:
     start = each.runs[0].run.position
     view = memoryview(data or b"")
     for one in each.runs:
         try:
             take(one, one.run.check(view[one.run.position - start : one.run.end - start]))
         except FormatError as error:
+            store.given_up.add(one.key)
             log.error(
                 "%s: offsets %s up to %s of partition %s are lost: %s",
                 one.key,

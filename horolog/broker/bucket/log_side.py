@@ -18,6 +18,7 @@ from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.covered import NOTHING, Covered
+from horolog.broker.bucket.led_losses import LedLosses
 from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.led_tails import Begun, Led, LedTails
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
@@ -149,6 +150,7 @@ class BucketLog:
             self._clock.monotonic,
             partial(_pause, self._loop),
         )
+        self.losses = LedLosses(self._led, lambda: self._metas)
         self._looking: asyncio.Handle | None = None
         self._looked_count = 0
         self._has_opened = False
@@ -183,6 +185,7 @@ class BucketLog:
                 self._has_opened = False
                 self.tails.close_some()
                 self.of_bucket.look()
+                self.losses.look()
             self._upkeep.look(self.tails.covered)
             self._looked_count += 1
 

@@ -9,6 +9,7 @@ from horolog.broker.bucket.block_fetcher import Wake
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.remote_files import RemoteFiles
 from horolog.broker.bucket.remote_segment import MetaReader, RemoteSegment
+from horolog.broker.bucket.unread_pages import is_unread
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.integrity import RescanQueue
 from horolog.broker.log.partition import DecidedHere, OpenedPartition, Partition
@@ -25,6 +26,8 @@ class RemoteFront:
         self._to_open = list(described)
         self._files: RemoteFiles | None = None
         self._remotes: dict[int, RemoteSegment] = {}
+        self._pages: list[RemoteSegment] = []
+        """Those that stand in for pages of the manifest that cannot be read."""
         self._segments: list[Segment] = []
 
     def __repr__(self) -> str:
@@ -44,6 +47,8 @@ class RemoteFront:
         folder = replace(local, storage=files, rescan_queue=RescanQueue())
         path = segment_path(folder.directory, described.base_offset, LOG_SUFFIX)
         remote = self._remotes[described.base_offset] = RemoteSegment(described, path, self._metas, self._wake)
+        if is_unread(described):
+            self._pages.append(remote)
         files.add(folder.directory, remote)
         segment = remote.open(folder, config)
         self._segments.append(segment)
@@ -67,6 +72,11 @@ class RemoteFront:
         partition.aborted.elsewhere[described.base_offset] = self._remotes[described.base_offset].decided
         partition.segments_changed()
         return True
+
+    def unreadable(self) -> dict[str, str]:
+        """What cannot be read, and why, by the objects that are lost."""
+        remotes = self._remotes.values() if self._metas.fetcher.lost else self._pages
+        return dict(line for remote in remotes for line in remote.unreadable())
 
     def _wake(self) -> None:
         self.wake()

@@ -7,7 +7,7 @@ the log is believed either: `RemoteLog` has the `.meta` brought first.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -109,6 +109,18 @@ class RemoteSegment:
         if parts is None:
             raise self._metas.fetcher.want(Wanted(key, WHOLE, WHOLE, 0, self._is_right, self._records()), self._wake)
         return parts
+
+    def unreadable(self) -> Iterator[tuple[str, str]]:
+        """The keys of its objects that are lost, each with what cannot be read, and why. None once the log has removed it."""
+        if self.segment is not None and self.segment.removed:
+            return
+        if is_unread(self.described):
+            key = self.described.meta_key
+            yield key, f"{self._records()} cannot be read: {key}, which names their segments, is lost or damaged"
+        for key in (self.described.meta_key, self.described.log_key):
+            line = self._metas.fetcher.lost.line_of(key)
+            if line is not None:
+                yield key, line
 
     def _records(self) -> str:
         partition = PurePosixPath(self.log.path).parent.name

@@ -40,6 +40,7 @@ async def bring(
             await _bring(store, copy, one)
         except FormatError as error:
             copy.leave_out(one.base_offset)
+            store.given_up.add(one.log_key)
             log.error(
                 "%s: offsets %s up to %s are lost unless it is restored and the partition moves: %s",
                 one.log_key,

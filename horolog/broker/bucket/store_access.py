@@ -37,6 +37,8 @@ class StoreAccess:
         self._pause = pause
         self._is_closed = False
         self._is_away = False
+        self.given_up: set[str] = set()
+        """The objects that are missing or damaged, and whose records this broker goes on without."""
         self.fault = ""
 
     def __repr__(self) -> str:

@@ -79,6 +79,7 @@ async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost
         if found is None:
             if one not in lost:
                 raise Gone(one)
+            store.given_up.add(one)
             log.error("%s is lost: its broker's mark names it, but the store does not have it", one)
         for each in found or ():
             index.setdefault(((each.run.topic_id, each.run.partition), each.run.leader_epoch), []).append(each)
@@ -96,7 +97,7 @@ async def _runs_of_number(store: StoreAccess, wal: Wal, name: str, wanted: Wante
         footer = wal_object.decode_end(len(whole), whole)
         return _wanted_runs(wal, name, footer, whole if len(whole) <= WHOLE_BYTES else None, wanted)
     except FormatError as error:
-        return _lost(name, error)
+        return _lost(store, name, error)
 
 
 async def _runs_of_merged(
@@ -111,10 +112,11 @@ async def _runs_of_merged(
         footer = await _footer(store, name, size_bytes)
         return None if footer is None else _wanted_runs(wal, name, footer, None, wanted)
     except FormatError as error:
-        return _lost(name, error)
+        return _lost(store, name, error)
 
 
-def _lost(name: str, error: FormatError) -> list[FoundRun]:
+def _lost(store: StoreAccess, name: str, error: FormatError) -> list[FoundRun]:
+    store.given_up.add(name)
     log.error("%s cannot be read, and its batches are lost: %s", name, error)
     return []
 

@@ -211,11 +211,13 @@ class WalMerger:
         """An object whose every byte is right, else None, which is logged."""
         data = await self._store.read(name)
         if data is None:
+            self._store.given_up.add(name)
             log.error("%s is lost: the store does not have it, and no mark records its removal", name)
             return None
         try:
             wal_object.decode(data)
         except FormatError as error:
+            self._store.given_up.add(name)
             log.error("%s cannot be read, and its batches are lost: %s", name, error)
             return None
         return data

@@ -94,4 +94,6 @@ class StoreReport:
             followed_bytes=0 if self.followed is None else self.followed.served_bytes,
             counted=self._requests.metrics,
             uploads=log_side.of_bucket.uploader.figures(),
+            unreadable=tuple(log_side.losses.lines().values()),
+            given_up_objects=len(self._access.given_up),
         )

@@ -3,7 +3,16 @@
 import pytest
 
 from horolog.broker.base.metrics import Metrics, lines
-from horolog.broker.base.store_figures import FAMILIES, GAUGES, OPENING, TAKEOVERS, StoreFigures, collect
+from horolog.broker.base.store_figures import (
+    FAMILIES,
+    GAUGES,
+    GIVEN_UP,
+    LOST,
+    OPENING,
+    TAKEOVERS,
+    StoreFigures,
+    collect,
+)
 
 WELL = StoreFigures("", True, 1.5, 0.2, 0, 10, 20, 3, 1, 0.0, 0.25, 3, Metrics())
 
@@ -29,9 +38,11 @@ def test_reasons(changed, reasons):
 def test_every_family_is_collected_once_with_its_value():
     metrics = Metrics()
     metrics.histogram(TAKEOVERS).observe(2.5)
-    found = [(family, list(samples)) for family, samples in collect(WELL._replace(counted=metrics, opening_count=7))]
+    changed = WELL._replace(counted=metrics, opening_count=7, unreadable=("a", "b"), given_up_objects=5)
+    found = [(family, list(samples)) for family, samples in collect(changed)]
     assert [family for family, _ in found] == list(FAMILIES)
     values = dict(found)
+    assert (values[LOST], values[GIVEN_UP]) == ([((), 2)], [((), 5)])
     assert values[OPENING] == [((), 7)]
     assert all(len(values[family]) == 1 for family in GAUGES)
     assert "horolog_store_takeover_seconds_count 1\n" in "".join(lines(TAKEOVERS, values[TAKEOVERS]))

@@ -8,6 +8,7 @@ from horolog.broker.bucket import block_fetcher
 from horolog.broker.bucket.block_fetcher import AT_ONCE, FAILS_AFTER_S, LOST_FOR_S, SAID_AGAIN_S, BlockFetcher, Wanted
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import WHOLE, Block
+from horolog.broker.bucket.lost_objects import ASKED_AGAIN_S
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.storage import NotHere
@@ -317,3 +318,19 @@ def test_a_whole_object_is_checked_in_the_loop_since_its_reader_takes_notes(stor
     loop.advance()
     store.answer()
     assert (Block("x.meta", WHOLE) in files, jobs) == (True, [])
+
+
+def test_a_lost_object_is_asked_for_until_it_is_back_though_no_reader_asks(fetcher, store, loop):
+    store.data = None
+    fetcher.want(wanted(0, 1), list)
+    loop.advance()
+    store.answer(2)
+    fetcher.ask_again()
+    loop.advance()
+    assert (len(fetcher.lost), store.waiting) == (1, []), "it has just been asked for"
+    loop.advance(ASKED_AGAIN_S)
+    fetcher.ask_again()
+    loop.advance()
+    store.data = DATA
+    store.answer(1)
+    assert (len(fetcher.lost), fetcher.is_idle, store.asked[-1]) == (0, True, span(0, 0))

@@ -95,6 +95,7 @@ def test_an_object_that_goes_before_its_runs_are_read_is_gone_once_and_lost_then
     put_object(store, ONE, 0, run_at(0, 0))
     put_object(store, ONE, 1, run_at(1, 1))
     wanted = opening((0, ONE, 2))
+    access = access_to(store)
     runs, name, found = (
         runs_of(wanted, in_full(read_indexes(access_to(store), [wanted]))),
         key(ONE.folder, 0),
@@ -104,13 +105,15 @@ def test_an_object_that_goes_before_its_runs_are_read_is_gone_once_and_lost_then
 
     async def fed(lost):
         try:
-            await feed(access_to(store), runs, lambda one, _: found.append(one.run.base_offset), lost)
+            await feed(access, runs, lambda one, _: found.append(one.run.base_offset), lost)
         except Gone as gone:
             return gone.missing
 
     assert in_full(fed(set())) == name
+    assert not access.given_up
     assert in_full(fed({name})) is None
     assert found == [1]
+    assert access.given_up == {name}
     assert "offsets 0 up to 1 of partition 0 are lost: the object is missing" in caplog.text
 
 

@@ -13,7 +13,16 @@ from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.led_segments import HOUR_MS, SegmentCare
-from horolog.broker.bucket.log_side import MANIFEST_RETRY_S, OPENINGS_AT_ONCE, RETRY_S, Around, BucketLog
+from horolog.broker.bucket.log_side import (
+    LOOKS_EVERY_S,
+    MANIFEST_RETRY_S,
+    OPENINGS_AT_ONCE,
+    RETRY_S,
+    SEGMENTS_EVERY_LOOKS,
+    Around,
+    BucketLog,
+)
+from horolog.broker.bucket.lost_objects import ASKED_AGAIN_S
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
@@ -416,6 +425,22 @@ def test_segments_stay_in_the_bucket_and_runs_behind_them_are_copied(store):
     assert bucket.side.shown == [partition] * 2, "readers are woken"
     assert partition.read(3, 1 << 20) == bucket.local.read(3, 1 << 20)
     assert len(bucket.side.logs.resources.storage.list_dir(f"/data/{FOLDER}")) == 2
+
+
+def test_objects_that_are_lost_are_asked_for_again(store):
+    bucket = InBucket(store, StillLoop())
+    bucket.manifests.covered[0] = bucket.covered()
+    partition, log = bucket.open(), bucket.side.log
+    log.begin(TWO)
+    lost = next(one for one in store.objects if one.endswith(".meta"))
+    data = store.objects.pop(lost)
+    with pytest.raises(NotHere):
+        partition.read(0, 1 << 20)
+    bucket.side.loop.advance()
+    assert list(log.losses.lines()) == [lost]
+    store.objects[lost] = data
+    bucket.side.loop.advance(ASKED_AGAIN_S + LOOKS_EVERY_S * SEGMENTS_EVERY_LOOKS)
+    assert log.losses.lines() == {}, "the broker has asked for it, although no reader has"
 
 
 def test_a_manifest_that_is_new_at_the_end_of_the_reading_counts(store):

@@ -196,6 +196,18 @@ def test_a_broker_whose_start_has_failed_leaves_again_and_others_lead_what_it_le
     assert key(wal.folder, 1) in store.store.objects
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_brokers_that_leave_again_at_the_same_time_leave_all_to_the_last(seed):
+    store = Store(seed, None)
+    brokers = store.register(1, 2, 3)
+    with_a_topic(store, brokers)
+    for node in (1, 2):
+        run(store.registration().withdraw(brokers[node]))
+    after = withdrawn(store, brokers[2])
+    assert after.nodes == (3, 9)
+    assert {lead.node for lead in after.leads.values()} == {3}
+
+
 def test_the_only_broker_that_leaves_again_leaves_partitions_without_a_leader():
     store = Store()
     brokers = store.register(1)

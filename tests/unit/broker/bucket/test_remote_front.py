@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.bucket.manifest import Page
+from horolog.broker.bucket.names import SegmentName
 from horolog.broker.bucket.remote_front import RemoteFront
+from horolog.broker.bucket.unread_pages import stand_in
 from horolog.broker.log.integrity import Contents
 from horolog.broker.log.partition import append_marker, lookups
 from horolog.broker.log.segments import segment_for
@@ -215,3 +218,18 @@ def test_a_reader_of_committed_records_leaves_out_what_was_aborted(store):
         assert found == wanted
         several += len(found)
     assert several
+
+
+def test_what_cannot_be_read_is_known_by_the_objects_that_are_lost(store):
+    local, reader = filled(random.Random(3)), Reader(store)
+    first, second, *rest = upload(local, store)
+    name = SegmentName(0, first.base_offset, b"p" * 16)
+    page = stand_in(Page(name, first.next_offset, 1, first.contents.size_bytes), "data/t/0")
+    remote = reader.open([page, second, *rest], CONFIG, second.base_offset)
+    assert list(remote.front.unreadable()) == [page.meta_key]
+    del store.objects[second.meta_key]
+    with pytest.raises(StorageFault, match="does not have it"):
+        reader.served(lambda: remote.read(second.base_offset, 1 << 20))
+    assert list(remote.front.unreadable()) == [page.meta_key, second.meta_key]
+    remote.segments[0].removed = True
+    assert list(remote.front.unreadable()) == [second.meta_key]

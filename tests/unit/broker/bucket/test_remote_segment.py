@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.bucket.block_fetcher import LOST_FOR_S
 from horolog.broker.bucket.manifest import Page
 from horolog.broker.bucket.names import SegmentName
 from horolog.broker.bucket.remote_segment import RemoteSegment
@@ -144,3 +145,26 @@ def test_one_that_stands_in_for_a_page_refuses_every_reader(reader):
     alone = RemoteSegment(stand_in(page, "seg/t/0"), "/x.log", reader.metas, lambda: None)
     with pytest.raises(StorageFault, match="cannot be read"):
         alone.parts()
+    (line,) = [line for _, line in alone.unreadable()]
+    key = page.name.page_key("seg/t/0")
+    assert line.endswith(f"offsets 10 up to 40 cannot be read: {key}, which names their segments, is lost or damaged")
+
+
+def test_what_cannot_be_read_of_it_is_known_until_its_objects_are_back_or_the_log_has_removed_it(reader, store):
+    segment, remote = first_segment(reader, store)
+    objects, meta_key, log_key = dict(store.objects), remote.described.meta_key, remote.described.log_key
+    assert list(remote.unreadable()) == []
+    for key in (meta_key, log_key):
+        del store.objects[key]
+        with pytest.raises(StorageFault, match="does not have it"):
+            reader.served(lambda: remote.log.pread(50, 0))
+        ((found, line),) = remote.unreadable()
+        assert found == key
+        assert line.startswith(f"t-0: offsets 0 up to {remote.described.next_offset} cannot be read: {key}")
+        store.objects = dict(objects)
+        if key == meta_key:
+            reader.loop.advance(LOST_FOR_S)
+            reader.served(lambda: remote.log.sums or remote.parts())
+            assert list(remote.unreadable()) == []
+    segment.removed = True
+    assert list(remote.unreadable()) == []

@@ -35,7 +35,8 @@ class World:
         self.copy = LocalCopy(self.logs, opening, NOW_MS, Covered(0, tuple(self.segments)))
 
     def bring(self, segments=None, is_wanted=lambda: True):
-        in_full(bring(access_to(self.store), self.copy, segments or self.segments, is_wanted))
+        self.access = access_to(self.store)
+        in_full(bring(self.access, self.copy, segments or self.segments, is_wanted))
         return self.copy.open(0)
 
 
@@ -111,6 +112,7 @@ def test_one_that_is_not_there_as_it_was_is_left_out_with_its_place(world, caplo
     wanted = [row for row in read_all(world.local) if not one.base_offset <= row[0] < one.next_offset]
     assert read_all(partition) == wanted
     assert partition.unread_bases == (one.base_offset,)
+    assert world.access.given_up == {one.log_key}
 
 
 def test_what_a_lost_page_names_is_left_out(world, caplog):

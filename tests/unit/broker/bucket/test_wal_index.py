@@ -193,3 +193,12 @@ def test_a_large_merged_object_that_goes_while_it_is_read_is_a_loss(store, monke
     store.before_read = before
     assert offsets(store, 1) == []
     assert "is lost" in caplog.text
+
+
+def test_objects_that_are_given_up_are_on_record(store):
+    access, other = access_to(store), Wal(3, 4)
+    put_object(store, other, 0, run_at(0, 0))
+    store.objects[key(WAL.folder, 1)] = store.objects[key(other.folder, 0)]
+    put_object(store, WAL, 2, run_at(2, 2))
+    in_full(index_of(access, WAL, 3, {PLACE: [0]}))
+    assert access.given_up == {key(WAL.folder, 0), key(WAL.folder, 1)}

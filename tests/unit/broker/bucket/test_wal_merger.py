@@ -27,9 +27,10 @@ class World:
         def new_nonce():
             return b"%16d" % next(nonces)
 
-        self.writer = WalWriter(WAL, access_to(self.store), new_nonce, Events())
+        self.access = access_to(self.store)
+        self.writer = WalWriter(WAL, self.access, new_nonce, Events())
         self.merger = WalMerger(
-            access_to(self.store), self.writer, self.is_needed, new_nonce, lambda: self.now, lambda: history_ms
+            self.access, self.writer, self.is_needed, new_nonce, lambda: self.now, lambda: history_ms
         )
 
     def is_needed(self, run):
@@ -244,6 +245,7 @@ def test_a_number_that_the_store_has_lost_or_altered_costs_its_own_batches(world
     world.merger.look()
     assert world.offsets() == [0, 2]
     assert name in caplog.text
+    assert world.access.given_up == {name}
 
 
 def test_merged_objects_that_are_not_needed_any_more_go_and_thin_ones_are_merged_again(monkeypatch):

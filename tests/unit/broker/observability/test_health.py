@@ -42,6 +42,9 @@ async def test_a_store_that_does_not_answer_keeps_clients_away():
         figures = StoreFigures("", True, 1.0, 0.0, 0, 0, 0, 0, 0, 0.0, 0.0, 3, memory.broker.metrics)
         memory.broker.store_figures = lambda: figures
         assert readiness(memory.broker).ready
+        memory.broker.store_figures = lambda: figures._replace(unreadable=("t-0: offsets 0 up to 9 cannot be read",))
+        found = readiness(memory.broker)
+        assert (found.ready, found.warnings) == (True, ["t-0: offsets 0 up to 9 cannot be read"])
         memory.broker.store_figures = lambda: figures._replace(lease_left_s=-1.0)
         found = readiness(memory.broker)
         assert (found.ready, found.reasons) == (False, ["the store is unavailable: it does not answer"])

@@ -409,6 +409,7 @@ async def test_objects_that_a_lifecycle_rule_deletes_are_named_and_no_other_reco
         assert (taken.log_start_offset, taken.high_watermark) == (0, 3)
         assert offsets_in(taken.read(0, 1 << 20)) == [0, 2]
         assert sum(name in line and "is lost" in line for line in caplog.messages) == 1
+        assert made.running[2][1].store_figures().given_up_objects == 1
         found = await asyncio.to_thread(verify, made.store)
         assert [(one.kind.value, one.name) for one in found.findings if is_fault(one)] == [
             ("missing", name),
