@@ -93,7 +93,7 @@ class Cluster:
 
     def told_since(self, when):
         """The partitions of which something was acknowledged after a moment."""
-        return {partition for (partition, _), (_, at) in list(self.acknowledged.items()) if at > when}
+        return {partition for (partition, _), (_, at) in self.acknowledged.copy().items() if at > when}
 
     def consumed(self):
         consumer = confluent_kafka.Consumer(
