@@ -78,7 +78,7 @@ class Upkeep:
     ) -> None:
         """`own_storage` is the same disk, through the worker threads' own descriptors."""
         self._broker = broker
-        self._expiry_clock = expiry_clock
+        self._expiry_clock = broker.logs.resources.watch.clock = expiry_clock
         self._loop = loop
         resources = broker.logs.resources
         folders = broker.logs.folders

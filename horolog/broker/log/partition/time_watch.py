@@ -1,13 +1,15 @@
 """Notices records with times that retention does not expect when they are appended, not only when retention runs.
 
 A record already older than `retention.ms` may be deleted at once; one in the future keeps itself and everything behind it.
-Both are counted per append, by its largest time; the first of a topic in an hour is logged.
+Both are counted per append, by its largest time; the first of a topic in an hour is logged. Whether a record is too old is judged by the
+clock of retention, which does not believe a wall clock that is ahead of the store's, or has jumped ahead.
 """
 
 import logging
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from horolog.base.clock import Clock
 from horolog.base.readable import format_duration, format_time
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.counters import LogCounters
@@ -49,6 +51,8 @@ class WatchedPartition(Protocol):
 class TimeWatch:
     """The warnings logged, in their order; shared by all partitions."""
 
+    clock: Clock | None = None
+    """That of retention; None if it is the one that records are appended by."""
     _told: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(self, place: WatchedPartition, counters: LogCounters, largest: int, now_ms: int) -> None:
@@ -63,12 +67,15 @@ class TimeWatch:
                     log.warning(
                         _AHEAD, topic, partition, format_time(largest), _unit_hint(largest), ahead, format_time(now_ms)
                     )
-        elif largest >= 0:
+        elif largest >= 0 and largest < (retention_now_ms := self._retention_now_ms(now_ms)) - retention_ms:
             counters.appends_behind_retention.value += 1
             if self._is_news(topic, _BEHIND, now_ms):
-                edge = format_time(now_ms - retention_ms)
+                edge = format_time(retention_now_ms - retention_ms)
                 kept = format_duration(retention_ms)
                 log.warning(_BEHIND, topic, partition, format_time(largest), _unit_hint(largest), kept, edge)
+
+    def _retention_now_ms(self, now_ms: int) -> int:
+        return now_ms if self.clock is None else self.clock.wall_ms()
 
     def _is_news(self, topic: str, what: str, now_ms: int) -> bool:
         """Whether there was no such warning for the topic for an hour; the clock may have been set back."""

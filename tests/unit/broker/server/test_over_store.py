@@ -273,6 +273,7 @@ async def test_ages_count_by_the_clock_of_the_store(tmp_path, monkeypatch):
     async with brokers(tmp_path, 1) as made:
         over, broker = made.running[1]
         assert broker.upkeep._expiry_clock.wall_ms() < SystemClock().wall_ms() - years_ms / 2
+        assert broker.logs.resources.watch.clock is broker.upkeep._expiry_clock
         assert over.report.figures().clock_offset_s == pytest.approx(-years_ms / 1000, abs=60)
 
 

@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from horolog.base.clock import ManualClock
+from horolog.base.readable import format_time
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition.time_watch import FAR_AHEAD_MS, SILENCE_MS, TimeWatch, kept_ms
 from horolog.protocol.records.batch import encode_batch
@@ -106,3 +108,17 @@ def test_a_topic_is_told_of_once_an_hour_and_others_for_themselves(caplog):
     assert counters.appends_behind_retention.value == 6
     note("c", NOW_MS + 10 * SILENCE_MS)
     assert len(watch._told) == 1, "nothing is remembered for longer than it matters"
+
+
+@pytest.mark.parametrize("ahead_days", [0, 1, 30])
+def test_a_record_that_the_clock_of_retention_keeps_is_not_too_old(ahead_days, caplog):
+    """The broker's own clock is ahead of the store's, or has just jumped."""
+    model = Model(small_config(retention_ms=DAY_MS))
+    model.partition.resources.watch.clock = ManualClock(NOW_MS)
+    now_ms = NOW_MS + ahead_days * DAY_MS
+    append(model, NOW_MS - DAY_MS, now_ms=now_ms)
+    assert (counted(model), caplog.messages) == ((0, 0, 0), [])
+    append(model, NOW_MS - DAY_MS - 1, now_ms=now_ms)
+    assert counted(model) == (0, 0, 1)
+    (line,) = caplog.messages
+    assert f"it reaches back to {format_time(NOW_MS - DAY_MS)}" in line
