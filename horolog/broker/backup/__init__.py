@@ -10,5 +10,6 @@ __all__ = [
     "restoring",
     "rounds",
     "shipping",
+    "silence",
     "verifying",
 ]

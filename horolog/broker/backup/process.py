@@ -5,7 +5,8 @@ It hears and says lines of JSON. The first line has its orders (`BackupOrders`);
     {"ask": "ends"}                                     it asks, and hears {"ends": [[topic, partition, base offset, bytes], ...]},
                                                         or null if the broker could not note all at one instant
     {"moment": n, "time_ms": t, "shipped_bytes": b, "is_exact": true}    a round has made this moment
-    {"fault": "..."}                                    a round has failed; the next one goes on where it ended
+    {"fault": "..."}                                    a round has failed, and the next one goes on where it ended; or no request
+                                                        to the store has succeeded for a while
 
 It ends with its input, which is how it learns that the broker has ended. The broker never waits for it.
 """
@@ -27,6 +28,7 @@ from horolog.base.clock import Clock, SystemClock
 from horolog.broker.backup.looking import Ends, SourceFolders
 from horolog.broker.backup.pacing import BytePace
 from horolog.broker.backup.rounds import BackupTaken, Means, RoundFailed, Rounds
+from horolog.broker.backup.silence import HeardStore, Silence, look_on
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.files import CheckpointError
 from horolog.broker.log.storage import DataFolderError, ReadOnlyStorage, StorageFault
@@ -72,12 +74,12 @@ class Talk:
         return {(topic, index): (base, size) for topic, index, base, size in self.hear()["ends"] or ()}
 
 
-def rounds_of(orders: BackupOrders, clock: Clock) -> Rounds:
+def rounds_of(orders: BackupOrders, clock: Clock, silence: Silence) -> Rounds:
     """Raises StoreError."""
     pace = BytePace(orders.bytes_per_second, clock.monotonic, time.sleep)
     means = Means(pace, lambda: uuid.uuid4().hex, time.sleep, orders.history_ms)
     folders = SourceFolders(orders.data_dirs, ReadOnlyStorage, clock.wall_ms)
-    return Rounds(folders, open_store(orders.url, orders.endpoint), means)
+    return Rounds(folders, HeardStore(open_store(orders.url, orders.endpoint), silence), means)
 
 
 def serve(
@@ -117,14 +119,20 @@ def main() -> None:
     heard: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=read_on, args=(sys.stdin, heard, lambda: os._exit(0)), daemon=True).start()
 
+    saying = threading.Lock()
+
     def say(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        with saying:
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
     talk = Talk(say, heard.get)
     orders = BackupOrders(**talk.hear())
     clock = SystemClock()
-    serve(rounds_of(orders, clock), orders, talk, clock.monotonic, time.sleep)
+    silence = Silence(orders.url, clock.monotonic)
+    looking = (silence, lambda fault: talk.say({"fault": fault}), time.sleep)
+    threading.Thread(target=look_on, args=looking, daemon=True).start()
+    serve(rounds_of(orders, clock, silence), orders, talk, clock.monotonic, time.sleep)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ def readiness(broker: Watched) -> Readiness:
     is_full = bool(room) and all(one.is_full for one in room)
     (reasons if is_full else warnings).extend(_scarce(broker, room))
     warnings += kept_damage.warnings(broker.logs)
+    backup = broker.backup_figures()
+    if backup is not None:
+        warnings += backup.warnings()
     figures = broker.store_figures()
     if figures is not None:
         reasons += figures.reasons()

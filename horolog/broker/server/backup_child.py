@@ -11,6 +11,7 @@ import json
 import logging
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 MODULE = "horolog.broker.backup.process"
 RESTART_S = 5.0
 ENDS_WITHIN_S = 2.0
+MOST_SAID = 20
 
 LogEnds = list[tuple[str, int, int, int]]
 """Topic, partition, base offset of the open segment and its bytes, of all partitions that are open."""
@@ -107,7 +109,7 @@ class BackupChild(asyncio.Protocol):
         self._to_child: asyncio.WriteTransport | None = None
         self._again: asyncio.TimerHandle | None = None
         self._rest = b""
-        self._fault = ""
+        self._said: deque[str] = deque(maxlen=MOST_SAID)
         self._is_over = False
         self._starting: asyncio.Task[None] | None = None
         self._newest_s = clock.monotonic()
@@ -201,14 +203,14 @@ class BackupChild(asyncio.Protocol):
         age_s = max(self._clock.wall_ms() - message["time_ms"], 0) / 1000
         self._newest_s = self._clock.monotonic() - age_s
         size_bytes = before.size_bytes + message["shipped_bytes"]
-        self._figures = before._replace(moments=before.moments + 1, size_bytes=size_bytes)
-        if self._fault or not before.moments:
+        self._figures = before._replace(moments=before.moments + 1, size_bytes=size_bytes, fault="")
+        if before.fault or not before.moments:
             log.info("the backup has moment %s", message["moment"])
-        self._fault = ""
+        self._said.clear()
 
     def _failed(self, fault: str) -> None:
-        """Say each reason once."""
-        self._figures = self._figures._replace(failures=self._figures.failures + 1)
-        if fault != self._fault:
+        """Say each reason once, until there is a moment."""
+        self._figures = self._figures._replace(failures=self._figures.failures + 1, fault=fault)
+        if fault not in self._said:
             log.error("the backup: %s", fault)
-        self._fault = fault
+            self._said.append(fault)

@@ -58,8 +58,8 @@ def said(answer: bytes) -> WorkerReadiness:
         return WorkerReadiness(ready=False, reasons=["it does not answer"])
 
 
-def readiness(phase: str, workers: Mapping[int, WorkerReadiness]) -> dict[str, object]:
-    """All workers have to be ready. A warning of all workers is listed once."""
+def readiness(phase: str, workers: Mapping[int, WorkerReadiness], of_all: Iterable[str] = ()) -> dict[str, object]:
+    """All workers have to be ready. A warning of all workers is listed once, and those `of_all` behind it."""
     reasons = [f"worker {number}: {reason}" for number, one in workers.items() for reason in one.reasons]
     warnings: dict[str, None] = {}
     for number, one in workers.items():
@@ -67,7 +67,7 @@ def readiness(phase: str, workers: Mapping[int, WorkerReadiness]) -> dict[str, o
             is_everybodys = all(warning in other.warnings for other in workers.values())
             warnings[warning if is_everybodys else f"worker {number}: {warning}"] = None
     ready = phase == "ready" and all(one.ready for one in workers.values())
-    return {"ready": ready, "phase": phase, "reasons": reasons, "warnings": list(warnings)}
+    return {"ready": ready, "phase": phase, "reasons": reasons, "warnings": [*warnings, *of_all]}
 
 
 def logs(answers: Mapping[int, tuple[int, bytes]]) -> tuple[int, bytes]:

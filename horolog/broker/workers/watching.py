@@ -166,7 +166,9 @@ class WorkersServer(HttpServer):
             reason = one.why_not_ready
             unready = merged.WorkerReadiness(ready=False, reasons=[reason or "it does not answer"])
             workers[one.number] = merged.said(answers[one.number]) if one.number in answers else unready
-        found = merged.readiness(self._crew.phase.value, workers)
+        backup = self._crew.backup_figures()
+        of_all = () if backup is None else backup.warnings()
+        found = merged.readiness(self._crew.phase.value, workers, of_all)
         return json_answer(HTTPStatus.OK if found["ready"] else HTTPStatus.SERVICE_UNAVAILABLE, found)
 
 

@@ -14,6 +14,7 @@ from horolog.base.clock import SystemClock
 from horolog.broker.backup import process
 from horolog.broker.backup.process import BackupOrders, Talk, read_on, rounds_of, serve
 from horolog.broker.backup.rounds import RoundFailed
+from horolog.broker.backup.silence import Silence
 from horolog.stores.faults import StoreError
 from tests.support import backed_up_folder
 from tests.support.backed_up import BackedUp
@@ -89,7 +90,9 @@ def test_a_round_that_fails_is_said_and_the_next_one_follows(fault):
 def test_rounds_as_ordered(tmp_path):
     folder = backed_up_folder.make(tmp_path / "data")
     orders = BackupOrders(**ORDERS | {"url": f"file://{tmp_path}/copy", "data_dirs": [str(folder)]})
-    done = rounds_of(orders, SystemClock()).run()
+    silence = Silence(orders.url, SystemClock().monotonic)
+    done = rounds_of(orders, SystemClock(), silence).run()
+    assert repr(silence).endswith("since None>"), "the store has answered"
     assert done.moment.size_bytes == len(backed_up_folder.log_of(folder))
 
 
@@ -124,7 +127,7 @@ def test_the_main_function(monkeypatch):
     """With a round that ends it: what it reads, says and is nice about."""
     niceness, said = [], []
 
-    def rounds(orders, _clock):
+    def rounds(orders, _clock, _silence):
         raise Over(orders)
 
     class Out:
@@ -143,3 +146,22 @@ def test_the_main_function(monkeypatch):
     process.main()
     assert niceness == [process.NICENESS] * 2
     assert said == ['{"moment": 1}\n', "flushed"]
+
+
+def test_a_store_that_does_not_answer_is_said_beside_a_round(monkeypatch):
+    """The thread that looks says it, while the one that serves waits."""
+    said = SimpleQueue()
+
+    class Out:
+        write, flush = staticmethod(said.put), staticmethod(lambda: None)
+
+    monkeypatch.setattr(process.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    monkeypatch.setattr(os, "_exit", lambda _: None)
+    monkeypatch.setattr(sys, "stdin", [json.dumps(ORDERS) + "\n"])
+    monkeypatch.setattr(sys, "stdout", Out)
+    monkeypatch.setattr(process, "rounds_of", lambda *_: None)
+    monkeypatch.setattr(process, "serve", lambda *_: None)
+    monkeypatch.setattr(process, "look_on", lambda silence, say, sleep: say(f"silent: {silence.look()}"))
+    process.main()
+    assert json.loads(said.get(timeout=20)) == {"fault": "silent: None"}

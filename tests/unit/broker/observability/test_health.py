@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.base.backup_figures import BackupFigures
 from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.config.listeners import Address
 from horolog.broker.log.storage import MemoryStorage
@@ -48,6 +49,17 @@ async def test_a_store_that_does_not_answer_keeps_clients_away():
         memory.broker.store_figures = lambda: figures._replace(lease_left_s=-1.0)
         found = readiness(memory.broker)
         assert (found.ready, found.reasons) == (False, ["the store is unavailable: it does not answer"])
+
+
+async def test_a_backup_that_fails_is_a_warning():
+    async with MemoryBroker() as memory:
+        figures = BackupFigures(70.0, 3, 400, 2)
+        memory.broker.backup_figures = lambda: figures
+        assert readiness(memory.broker).warnings == []
+        memory.broker.backup_figures = lambda: figures._replace(fault="the store is away")
+        found = readiness(memory.broker)
+        warning = "the backup fails: the store is away; its newest moment is 70 s old"
+        assert (found.ready, found.warnings) == (True, [warning])
 
 
 @pytest.mark.parametrize("internal", [False, True])

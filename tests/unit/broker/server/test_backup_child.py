@@ -48,7 +48,7 @@ async def test_moments_are_counted(started):
     made = "say(moment=4, time_ms=99_000, shipped_bytes=70, is_exact=True)\nsay(moment=5, time_ms=99_500, shipped_bytes=5, is_exact=True)\n"
     one = started(child(made + WAIT, clock))
     await until(lambda: one.figures().moments == 2)
-    assert one.figures() == (0.5, 2, 75, 0)
+    assert one.figures() == (0.5, 2, 75, 0, "")
     clock.advance(2_000)
     assert one.figures().age_s == 2.5
 
@@ -84,6 +84,29 @@ async def test_each_fault_is_logged_once(started, caplog):
     assert one.figures().failures == 3
     assert caplog.text.count("the store is away") == 1
     assert "the backup has moment 1" in caplog.text
+
+
+async def test_reasons_that_take_turns_are_said_once_until_there_is_a_moment(started, caplog):
+    faults = "say(fault='silent')\nsay(fault='it timed out')\n" * 3
+    moment = "say(moment=1, time_ms=0, shipped_bytes=0, is_exact=True)\n"
+    with caplog.at_level("INFO"):
+        one = started(child(faults + "sys.stdin.readline()\n" + moment + faults + WAIT))
+        await until(lambda: one.figures().failures == 6)
+        assert (one.figures().fault, caplog.text.count("silent"), caplog.text.count("timed out")) == (
+            "it timed out",
+            1,
+            1,
+        )
+        one._say({})
+        await until(lambda: one.figures().failures == 12)
+    assert (caplog.text.count("silent"), caplog.text.count("timed out")) == (2, 2)
+    assert one.figures().moments == 1
+
+
+async def test_a_moment_ends_the_fault(started):
+    one = started(child("say(fault='away')\nsay(moment=1, time_ms=0, shipped_bytes=0, is_exact=True)\n" + WAIT))
+    await until(lambda: one.figures().moments == 1)
+    assert (one.figures().failures, one.figures().fault) == (1, "")
 
 
 async def test_a_process_that_ends_is_started_again(started, monkeypatch, caplog):

@@ -163,3 +163,9 @@ async def test_the_backup_of_all_workers_is_shown_once(crew):
     _, _, shown = await get(crew.server.port, "/metrics")
     assert "\nhorolog_backup_age_seconds 1.5\n" in shown
     assert shown.count("# TYPE horolog_backup_bytes_total") == 1
+
+
+async def test_a_backup_that_fails_is_a_warning_of_all_workers(crew):
+    crew.backup_figures = lambda: BackupFigures(70.0, 3, 400, 2, "the store is away")
+    _, _, shown = await get(crew.server.port, "/ready")
+    assert json.loads(shown)["warnings"][-1] == "the backup fails: the store is away; its newest moment is 70 s old"
