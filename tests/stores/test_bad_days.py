@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from horolog.base import interrupts
 from horolog.broker.backup.rounds import moments_in
 from horolog.broker.backup.verifying import verify
-from horolog.broker.bucket import block_fetcher, store_access
+from horolog.broker.bucket import block_fetcher, refused_deletes, store_access
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.observability.health import readiness
 from horolog.stores.faults import StoreError
@@ -31,6 +31,7 @@ MANY = 7
 """So many requests for one object without one that succeeds are enough to see whether there are pauses between them."""
 EVERYTHING = ("GET", "PUT", "DELETE", "POST")
 AWAY = "the store is unavailable; trying again: "
+UNDELETED = "objects cannot be deleted: "
 BACK = "the store is available again"
 
 
@@ -206,6 +207,8 @@ async def test_a_reader_of_old_records_waits_until_the_store_gives_them(
 
 
 async def test_objects_that_the_store_does_not_delete_go_once_it_does(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(refused_deletes, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(refused_deletes, "LONGEST_PAUSE_S", LEAST_PAUSE_S)
     now = test_over_store.OF_STORE._replace(delete_delay_ms=0, history_ms=0)
     monkeypatch.setattr(test_over_store, "OF_STORE", now)
     with serving() as server:
@@ -221,8 +224,11 @@ async def test_objects_that_the_store_does_not_delete_go_once_it_does(tmp_path, 
             try:
                 assert left()
                 made[2].delete_topics({"t": topic.id}, lambda _: None)
-                await until(lambda: said(caplog, AWAY))
+                await until(lambda: said(caplog, UNDELETED))
                 assert left()
+                broker = made.running[2][1]
+                assert [line for line in readiness(broker).warnings if line.endswith("access denied (AccessDenied)")]
+                assert (broker.store_figures().fault, readiness(broker).reasons) == ("", [])
                 made[2].create_topics([NewTopic("t", 1)], lambda _: None)
                 await until(lambda: made.served() == {0: 2})
                 sender = Sender(made.running[2][1])
@@ -231,8 +237,10 @@ async def test_objects_that_the_store_does_not_delete_go_once_it_does(tmp_path, 
             finally:
                 server.refuses.clear()
             await until(lambda: not left())
-            (line,) = said(caplog, AWAY)
-            assert line.endswith("access denied (AccessDenied)")
+            (line,) = said(caplog, UNDELETED)
+            assert "access denied (AccessDenied); they stay in the store" in line
+            assert said(caplog, AWAY) == []
+            assert readiness(broker).warnings == []
             assert [row[2] for row in read_all(made[2].topics["t"].find(0))] == [b"meanwhile"]
 
 

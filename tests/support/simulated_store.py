@@ -10,7 +10,7 @@ import itertools
 import random
 from dataclasses import dataclass
 
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Created, Outcome, Stored
 
 MADE, TAKEN = Created(Outcome.MADE), Created(Outcome.TAKEN)
@@ -67,6 +67,9 @@ class SimulatedStore:
         self.storms = [self.chance.uniform(0, 30) for _ in range(self.weather.storms)]
         self.outcomes = dict.fromkeys(Outcome, 0)
         self.late_count = 0
+        self.keeps_until = 0.0
+        """Until then every delete is refused, as by a policy."""
+        self.refused_deletes = 0
 
     def __repr__(self):
         return f"<SimulatedStore with {len(self.objects)} objects>"
@@ -133,6 +136,11 @@ class SimulatedStore:
         self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
 
     def delete(self, key, done):
+        if self.schedule.now < self.keeps_until:
+            self.refused_deletes += 1
+            self.schedule.later(0.02, lambda: done(StoreRefusal("access denied")))
+            return
+
         def arrive():
             if self.objects.pop(key, None) is not None:
                 self._changed(key)

@@ -126,6 +126,14 @@ class StoreFigures(NamedTuple):
     unreadable: Sequence[str] = ()
     """Records that cannot be read, one line for each object that is lost."""
     given_up_objects: int = 0
+    undeleted: str = ""
+    """Why objects cannot be deleted; empty if they can."""
+
+    def warnings(self) -> Iterator[str]:
+        """Faults that keep no client away."""
+        yield from self.unreadable
+        if self.undeleted:
+            yield f"objects cannot be deleted from the store: {self.undeleted}"
 
     def reasons(self) -> Iterator[str]:
         """Why clients should stay away."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.store_figures import BYTES, REQUESTS, SECONDS
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Created, Outcome
 from horolog.stores.requests import Deleted, Folders, Got, GotPart, Listing, StoreRequests
 
@@ -96,7 +96,7 @@ class MeteredRequests:
         self._store.folders(prefix, partial(self._ended, "list", self._now(), _of_other, done))
 
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
-        self._store.delete(key, partial(self._ended, "delete", self._now(), _of_other, done))
+        self._store.delete(key, partial(self._ended, "delete", self._now(), _of_delete, done))
 
     def _of_get(self, result: GotPart) -> str:
         if isinstance(result, Sized):
@@ -113,6 +113,10 @@ class MeteredRequests:
 
 def _of_create(created: Created) -> str:
     return "done" if created.outcome is Outcome.MADE else created.outcome.value
+
+
+def _of_delete(result: Deleted) -> str:
+    return "refused" if isinstance(result, StoreRefusal) else _of_other(result)
 
 
 def _of_other(result: object) -> str:

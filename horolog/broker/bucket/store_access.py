@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from horolog.broker.base.answers import Answer, Begin
+from horolog.broker.bucket.refused_deletes import RefusedDeletes
 from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Bytes, Created, Outcome, Stored
 from horolog.stores.requests import Deleted, Got, GotPart, StoreRequests
@@ -37,6 +38,7 @@ class StoreAccess:
         self._pause = pause
         self._is_closed = False
         self._is_away = False
+        self.deletes = RefusedDeletes(lambda seconds, done: None if self._is_closed else pause(seconds, done))
         self.given_up: set[str] = set()
         """The objects that are missing or damaged, and whose records this broker goes on without."""
         self.fault = ""
@@ -112,13 +114,18 @@ class StoreAccess:
             attempts = await self._again(attempts, str(found))
 
     async def delete(self, key: str) -> None:
+        """A store that refuses this, and nothing else, is not unavailable: see `RefusedDeletes`."""
         attempts = 0
         while True:
             fault: Deleted = await Answer(self._asking(partial(self._store.delete, key)))
             if fault is None:
                 self._answered(attempts)
+                self.deletes.succeeded()
                 return
-            attempts = await self._again(attempts, str(fault))
+            if isinstance(fault, StoreRefusal):
+                await Answer[None](partial(self.deletes.refused, str(fault), is_alone=not self.fault))
+            else:
+                attempts = await self._again(attempts, str(fault))
 
     def _asking(self, request: Callable[[Callable[[Result], None]], object]) -> Begin[Result]:
         """A request whose answer counts only until this is closed: the logs of a broker that has stopped are closed, too."""

@@ -44,7 +44,7 @@ def readiness(broker: Watched) -> Readiness:
     figures = broker.store_figures()
     if figures is not None:
         reasons += figures.reasons()
-        warnings += figures.unreadable
+        warnings += figures.warnings()
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"the broker is still reading {counted(loading, 'partition')} of committed offsets")

@@ -96,4 +96,5 @@ class StoreReport:
             uploads=log_side.of_bucket.uploader.figures(),
             unreadable=tuple(log_side.losses.lines().values()),
             given_up_objects=len(self._access.given_up),
+            undeleted=self._access.deletes.reason,
         )

@@ -32,14 +32,15 @@ SHORT_SEGMENTS = patch.object(log_process, "CONFIG", small_config(segment_bytes=
 """Most records come into the bucket as segments, which hide bugs of WALs."""
 
 
-def outcome_of(seed, *patches):
-    """The broken promise of a seed, or nothing."""
+def outcome_of(seed, *patches, keeps_until=0.0):
+    """The broken promise of a seed, or nothing; until that second the store deletes nothing."""
     with ExitStack() as stack:
         for module, name, value in SMALL:
             stack.enter_context(patch.object(module, name, value))
         for one in patches:
             stack.enter_context(one)
         world = CompanyWorld(seed, process_class=LogProcess)
+        world.store.keeps_until = keeps_until
         try:
             return world.run(), world
         except (AssertionError, KeyError, IndexError, OffsetOutOfRange) as error:

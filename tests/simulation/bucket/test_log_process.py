@@ -1,7 +1,10 @@
 """The simulated company with real logs: what clients were told holds, and each planted bug of the log's half is found."""
 
+import math
+
 import pytest
 
+from tests.simulation.bucket.company_world import FAULTS_END_S
 from tests.simulation.bucket.planted_log import BUGS, SHORT_SEGMENTS, found, outcome_of
 
 FOUND_FROM = {
@@ -21,6 +24,19 @@ def test_every_promise_holds_over_real_logs(first):
         assert broken == "", seed
         named += sum(one.startswith("manifest/") for one in world.store.objects)
     assert named > 4
+
+
+def test_every_promise_holds_over_a_store_that_refuses_to_delete_and_objects_go_later():
+    refused = 0
+    for seed in range(3):
+        kept = []
+        for keeps_until in (0.0, FAULTS_END_S, math.inf):
+            broken, world = outcome_of(seed, SHORT_SEGMENTS, keeps_until=keeps_until)
+            assert broken == "", (seed, keeps_until)
+            refused += world.store.refused_deletes
+            kept.append(len(world.store.objects))
+        assert kept[1] < kept[0] + 20 < kept[2], "what has waited is deleted"
+    assert refused > 20
 
 
 @pytest.mark.parametrize("name", BUGS)

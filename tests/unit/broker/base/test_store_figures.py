@@ -50,3 +50,12 @@ def test_every_family_is_collected_once_with_its_value():
 
 def test_a_broker_without_a_store_has_the_families_and_no_values():
     assert list(collect(None)) == [(family, ()) for family in FAMILIES]
+
+
+def test_warnings_name_what_is_lost_and_why_nothing_is_deleted():
+    assert list(WELL.warnings()) == []
+    changed = WELL._replace(unreadable=("t-0: offsets 0 up to 9 cannot be read",), undeleted="access denied")
+    assert list(changed.warnings()) == [
+        "t-0: offsets 0 up to 9 cannot be read",
+        "objects cannot be deleted from the store: access denied",
+    ]

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.base.store_figures import BYTES, REQUESTS, SECONDS
 from horolog.broker.bucket.metered_requests import MeteredRequests, Prices, Spending
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Created, Outcome
 
 PRICES = Prices(5.0, 0.4)
@@ -52,6 +52,7 @@ def counts(metered):
         ("list", ("k",), FAULT, "failed"),
         ("delete", ("k",), None, "done"),
         ("delete", ("k",), FAULT, "failed"),
+        ("delete", ("k",), StoreRefusal("access denied"), "refused"),
     ],
 )
 def test_each_request_is_counted_and_answered(store, metered, kind, arguments, answer, outcome):

@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.store_access import LONGEST_PAUSE_S, StoreAccess
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Created, Outcome
 
 MADE, TAKEN, UNKNOWN = Created(Outcome.MADE), Created(Outcome.TAKEN), Created(Outcome.UNKNOWN, "no answer")
@@ -81,6 +81,29 @@ def test_other_requests_end_with_an_answer():
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.list("p")) == [["a"]]
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.folders("p")) == [["a"]]
     assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [None]
+
+
+def test_a_store_that_refuses_to_delete_is_not_unavailable(caplog):
+    store, faults = Scripted(*[StoreRefusal("access denied")] * 8, StoreError("503"), None), []
+
+    def pause(seconds, done):
+        faults.append((access.fault, access.deletes.reason))
+        done(None)
+
+    access = StoreAccess(store, pause)
+    run(access.delete("k"))
+    assert faults == [("", "")] * 5 + [("", "access denied")] * 3 + [("503", "access denied")]
+    assert (access.fault, access.deletes.reason) == ("", "")
+    lines = [one.getMessage() for one in caplog.records]
+    assert [one.partition(":")[0] for one in lines] == ["objects cannot be deleted", "objects can be deleted again"]
+
+
+def test_a_delete_that_is_refused_is_not_sent_again_behind_the_end():
+    store = Scripted()
+    access = StoreAccess(store, store.pause)
+    access.close()
+    access.deletes.refused("access denied", is_alone=True, done=lambda _: store.sent.append("again"))
+    assert (store.pauses, store.sent) == ([], [])
 
 
 def test_a_part_of_an_object_is_asked_for_until_it_is_there_or_missing():

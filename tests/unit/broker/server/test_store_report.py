@@ -15,9 +15,8 @@ class Reporting:
         self.now = 10.0
         self.lease = Lease(2.0, lambda: self.now)
         self.requests = MeteredRequests(SimpleNamespace(get=lambda key, done: done(None)), lambda: self.now)
-        self.report = StoreReport(
-            self.requests, SimpleNamespace(fault="503", given_up={"a", "b"}), self.lease, lambda: -1500
-        )
+        access = SimpleNamespace(fault="503", given_up={"a", "b"}, deletes=SimpleNamespace(reason="403"))
+        self.report = StoreReport(self.requests, access, self.lease, lambda: -1500)
         settings = from_layers(Layers(static={key.replace("_", "."): value for key, value in more.items()}))
         uploader = SimpleNamespace(figures=lambda: UploadFigures(4, 300, 1, 20))
         merger, of_bucket = SimpleNamespace(unmerged_bytes=7, unmerged_count=3), SimpleNamespace(uploader=uploader)
@@ -34,7 +33,7 @@ def test_figures_are_those_of_the_parts():
     assert (found.fault, found.is_member, found.lease_left_s, found.clock_offset_s) == ("503", True, 1.5, -1.5)
     assert (found.opening_count, found.unsafe_bytes, found.member_count) == (5, 11, 3)
     assert (found.unmerged_bytes, found.unmerged_objects) == (7, 3)
-    assert (found.unreadable, found.given_up_objects) == (("line",), 2)
+    assert (found.unreadable, found.given_up_objects, found.undeleted) == (("line",), 2, "403")
     assert found.uploads == UploadFigures(4, 300, 1, 20)
     made.log_side.merger = None
     assert made.report.figures()[6:8] == (0, 0)
