@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 LARGEST_TIMESTAMP = -3
 """Asks for the record with the largest timestamp (ListOffsets v7 and later)."""
 
+REFUSES = (
+    "{} leads it and refuses: the broker cannot reach its object store (see its /ready), or the partition is moving"
+)
+"""NOT_LEADER_OR_FOLLOWER that lasts, of the broker that Metadata names."""
+
 _TIMES_FROM = 1  # v0 finds segment starts, not times
 _LARGEST_FROM = 7
 _CONSUMER = -1
@@ -102,7 +107,7 @@ async def _ask(
     }
     for topic in response.topics:
         for each in topic.partitions:
-            answers[TopicPartition(topic.name, each.partition_index)] = _answer(topic.name, each)
+            answers[TopicPartition(topic.name, each.partition_index)] = _answer(topic.name, each, node)
     return answers
 
 
@@ -112,11 +117,12 @@ def _needed_version(time: int) -> int:
     return _TIMES_FROM if time >= 0 else 0
 
 
-def _answer(topic: str, each: ListOffsetsPartitionResponse) -> Found | KafkaError | None:
+def _answer(topic: str, each: ListOffsetsPartitionResponse, node: Node) -> Found | KafkaError | None:
     if each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
         return UnsupportedVersion(f"{topic}-{each.partition_index}: the format of its records has no times")
     if each.error_code:
-        return named_error(TopicPartition(topic, each.partition_index), each.error_code)
+        reason = REFUSES.format(node) if each.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER else None
+        return named_error(TopicPartition(topic, each.partition_index), each.error_code, reason)
     if each.old_style_offsets:
         return Found(each.old_style_offsets[0], -1)
     if each.offset < 0:

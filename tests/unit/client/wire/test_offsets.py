@@ -1,5 +1,7 @@
 """Offsets at times: each partition's leader is asked, and failures of some partitions do not hide the others."""
 
+import re
+
 import pytest
 
 from horolog.client.values.errors import KafkaError, PartialFailure, UnsupportedVersion
@@ -78,6 +80,13 @@ async def test_a_failure_that_lasts_names_its_partition_too(place):
         await place.ask(
             {A: 10, B: 20}, lambda _: both(offsets(5), offsets(-1, ErrorCode.LEADER_NOT_AVAILABLE, partition=1))
         )
+    assert sum(place.time.pauses_ms) >= 5000
+
+
+async def test_a_leader_that_goes_on_refusing_is_named(place):
+    with pytest.raises(KafkaError) as caught:
+        await place.ask({A: 10}, lambda _: offsets(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert re.match(r"NOT_LEADER_OR_FOLLOWER: t-0: 127\.0\.0\.1:\d+ leads it and refuses: ", str(caught.value))
     assert sum(place.time.pauses_ms) >= 5000
 
 
