@@ -423,7 +423,9 @@ def _sync(step: ClassicStep, event: SyncGroup) -> None:
         assignments = {member_id: event.assignments.get(member_id, b"") for member_id in group.members}
         record = record_of(group, assignments)
         step.write([group.entry(record)], partial(AssignmentsStored, group.generation, assignments, record))
-        step.answer_if_late(event.answer, SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        for one in group.members.values():
+            if one.syncing is not None:
+                step.answer_if_late(one.syncing, SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
 
 def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:

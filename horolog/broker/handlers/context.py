@@ -102,6 +102,11 @@ class ClientConnection(Protocol):
         ...
 
     @property
+    def closed_here(self) -> bool:
+        """Whether this side has ended the connection."""
+        ...
+
+    @property
     def on_lost(self) -> Callable[[], None] | None:
         """Called once the connection has ended."""
         ...

@@ -129,6 +129,8 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
         asked = frozenset(partition for partition, _ in found)
 
         def serve(refused: Mapping[Partition, ErrorCode]) -> None:
+            if acks == ACKS_NONE and context.connection.closed_here:
+                return  # over one that this has waited for: without transactions, nothing behind that is read
             _serve(broker, topics, acks, timeout_ms, context, _Verdicts(asked, refused))
 
         transactional_produce.verify(broker, transactional_id, found, context.version, serve)

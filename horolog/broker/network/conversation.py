@@ -171,6 +171,7 @@ class Conversation:
         "_serve_request",
         "_write_blocked",
         "carrier",
+        "closed_here",
         "closing",
         "is_active",
         "is_muted",
@@ -215,6 +216,7 @@ class Conversation:
         self.unanswered = Unanswered(limits.max_unanswered_requests, limits.max_unanswered_bytes)
         self.state = ConversationState.SERVING
         self.closing = False
+        self.closed_here = False
         self.wants_to_read = True
         self.wants_turn = False
         self.is_muted = False  # requests wait: the peer is over its quota
@@ -422,7 +424,7 @@ class Conversation:
             peer = self.peer_host or "a client"
             log.info("closing the connection of %s on %s: %s", peer, self.listener, reason)
         self.state = state
-        self.closing = True
+        self.closing = self.closed_here = True
         self.wants_to_read = self.wants_turn = False
         self._backlog = None
         self.carrier.state_changed()

@@ -367,6 +367,16 @@ def test_nobody_is_back_yet():
     assert (group.state, timers(group, decision)) == (P, [("join", None), ("join", 20_000)])
 
 
+def test_all_that_wait_for_assignments_are_answered_where_these_are_not_written_in_time():
+    group = group_in(C)
+    step(group, sync("b-1"))
+    decision = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb"}))
+    assert [(str(one.to), one.response.error_code) for one in decision.late] == [
+        ("sync of a-1", GONE),
+        ("sync of b-1", GONE),
+    ]
+
+
 def test_the_time_to_sync_is_over():
     group = group_in(C)
     step(group, sync("a-1", assignments={"a-1": b"pa"}))

@@ -21,6 +21,7 @@ from horolog.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.support import raw_records as raw
+from tests.support import transactional
 from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 
@@ -389,3 +390,18 @@ async def test_a_producer_is_not_sent_to_a_broker_that_opens_a_partition_itself(
         response = await memory.connect().ask(request((topic.name, 0, V2)), 12)
         assert only(response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (only(response).current_leader, response.node_endpoints) == (None, [])
+
+
+@pytest.mark.parametrize(("code", "appended"), [(ErrorCode.INVALID_TXN_STATE, 0), (ErrorCode.NONE, 2)])
+async def test_nothing_is_appended_behind_a_refused_request_without_an_answer(code, appended) -> None:
+    """It has waited for its turn meanwhile, for the coordinator's word on the first one."""
+    answers = []
+    async with MemoryBroker() as memory:
+        partition = memory.topic().find(0)
+        memory.broker.joining.verify = lambda _id, _producer, _place, done: answers.append(done)
+        client = memory.connect()
+        client.send(request(("t", 0, transactional.batch([b"v"], 7, 0, 0)), acks=0, transaction="x"), 11)
+        client.send(request(("t", 0, V2), acks=0, transaction="x"), 11)
+        assert (len(answers), partition.log_end_offset) == (1, 0)
+        answers.pop()(code)
+        assert (partition.log_end_offset, client.closed) == (appended, appended == 0)
