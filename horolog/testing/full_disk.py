@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from horolog.broker.log.storage import Buffer, MemoryStorage, RealFile, RealStorage, fault
+from horolog.broker.log.storage import MemoryStorage, RealFile, RealStorage, fault
+from horolog.protocol.primitives import Buffer
 
 TAKES_SPACE = frozenset({"create", "write", "make"})
 

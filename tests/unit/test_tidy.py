@@ -28,7 +28,7 @@ def parsed(text):
 
 
 MANY_METHODS: dict[str, str] = {
-    "broker/log/storage/storage.py: RealFile": "it has every call of a file; what sends slices could be apart",
+    "broker/log/storage/real_file.py: RealFile": "it has every call of a file; what sends slices could be apart",
 }
 
 

@@ -9,7 +9,8 @@ from typing import Final
 from crc32c import crc32c
 
 from horolog.broker.log.integrity.crc_combine import COMBINES, combine, shift
-from horolog.broker.log.storage import Buffer, File
+from horolog.broker.log.storage import File
+from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.head import ATTRIBUTES_AT, CRC, CRC_AT, LENGTH, LENGTH_AT, LENGTH_ENDS_AT, MAGIC_AT
 
 BLOCK_BYTES = 1 << 20

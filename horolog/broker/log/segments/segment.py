@@ -30,8 +30,9 @@ from horolog.broker.log.integrity import (
 from horolog.broker.log.segments.segment_files import LOG_SUFFIX, SegmentFiles
 from horolog.broker.log.segments.segment_folder import SegmentFolder
 from horolog.broker.log.segments.segment_sync import SegmentSync
-from horolog.broker.log.storage import JOIN_BELOW_BYTES, Buffer, File, StorageFault
+from horolog.broker.log.storage import JOIN_BELOW_BYTES, File, StorageFault
 from horolog.broker.log.validation import Validated
+from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.head import BATCH_MAGIC
 from horolog.protocol.records.record import MAX_INT64
 

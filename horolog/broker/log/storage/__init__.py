@@ -12,18 +12,15 @@ from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
 from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage
+from horolog.broker.log.storage.real_file import JOIN_BELOW_BYTES, NOT_WRITABLE, RealFile
 from horolog.broker.log.storage.refusing import RefusingFile, RefusingStorage, refused
 from horolog.broker.log.storage.shared_sync import SharedSyncs
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
-    JOIN_BELOW_BYTES,
     NO_DESCRIPTORS,
-    NOT_WRITABLE,
-    Buffer,
     DiskLooks,
     File,
     Lock,
-    RealFile,
     RealStorage,
     Storage,
     default_max_open_files,
@@ -40,7 +37,6 @@ __all__ = [
     "NO_DESCRIPTORS",
     "SENT_IN_A_TURN_BYTES",
     "TORN",
-    "Buffer",
     "Changed",
     "DataFolderError",
     "DiskLooks",

@@ -8,7 +8,7 @@ from horolog.broker.log.storage.faults import StorageFault
 from horolog.protocol.primitives import Unread
 
 if TYPE_CHECKING:
-    from horolog.broker.log.storage.storage import RealFile
+    from horolog.broker.log.storage.real_file import RealFile
 
 SENT_IN_A_TURN_BYTES: Final = 8 * 1024 * 1024
 """A peer that takes a slice as quickly as it is sent gets so much of it at once."""

@@ -4,11 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from horolog.broker.log.storage.faults import FolderInUse, StorageFault
-from horolog.broker.log.storage.storage import (
-    NOT_WRITABLE,
-    Storage,
-    parent_of,
-)
+from horolog.broker.log.storage.real_file import NOT_WRITABLE
+from horolog.broker.log.storage.storage import Storage, parent_of
 
 LOCK_FILE = ".lock"
 

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, MemoryDisk, PowerCut, disk_fault
 from horolog.broker.log.storage.memory_tree import Folder, Node
-from horolog.broker.log.storage.storage import (
-    Buffer,
-    parent_of,
-)
+from horolog.broker.log.storage.storage import parent_of
+from horolog.protocol.primitives import Buffer
 
 
 class MemoryFile:

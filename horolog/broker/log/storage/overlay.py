@@ -16,12 +16,12 @@ from horolog.broker.log.storage import aside_names
 from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
-    Buffer,
     File,
     Lock,
     Storage,
     parent_of,
 )
+from horolog.protocol.primitives import Buffer
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ import errno
 from collections.abc import Sequence
 
 from horolog.broker.log.storage.faults import StorageFault
-from horolog.broker.log.storage.storage import Buffer, File, Lock
-from horolog.protocol.primitives import Unread
+from horolog.broker.log.storage.storage import File, Lock
+from horolog.protocol.primitives import Buffer, Unread
 
 
 def refused(operation: str, path: str) -> StorageFault:

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from horolog.broker.log.storage import RealStorage, StorageFault
-from horolog.broker.log.storage.storage import CAN_SEND
+from horolog.broker.log.storage.real_file import CAN_SEND
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import PIECE_BYTES, READ_PIECE_BYTES, SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.log.storage.storage import CAN_SEND
+from horolog.broker.log.storage.real_file import CAN_SEND
 from horolog.broker.network.waiting_parts import WaitingParts
 from horolog.protocol.primitives import Unread
 

@@ -8,7 +8,7 @@ import pytest
 
 from horolog.broker.log.storage import RealStorage, StorageFault
 from horolog.broker.log.storage.file_slice import SENT_IN_A_TURN_BYTES
-from horolog.broker.log.storage.storage import CAN_SEND
+from horolog.broker.log.storage.real_file import CAN_SEND
 
 pytestmark = pytest.mark.skipif(not CAN_SEND, reason="the system sends no files")
 
