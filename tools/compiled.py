@@ -37,12 +37,14 @@ MODULES = (
     # Where it goes.
     "horolog/broker/log/integrity/crc_combine.py",
     "horolog/broker/log/integrity/block_sums.py",
+    "horolog/broker/log/partition/condition.py",
     "horolog/broker/log/partition/partition.py",
     "horolog/broker/log/partition/rolling.py",
     "horolog/broker/log/segments/segment.py",
     # Lookups by time.
     "horolog/broker/handlers/list_offsets.py",
     "horolog/broker/handlers/lookup.py",
+    "horolog/broker/cluster/topic.py",
     "horolog/broker/log/partition/lookups.py",
     "horolog/broker/log/indexes/index_file.py",
     "horolog/broker/log/indexes/offset_index.py",
@@ -52,6 +54,7 @@ MODULES = (
     "horolog/broker/log/segments/lookup.py",
     "horolog/broker/log/segments/time_search.py",
     # What every request passes through, and Produce.
+    "horolog/broker/log/storage/real_file.py",
     "horolog/broker/commit/committer.py",
     "horolog/broker/base/metrics.py",
     "horolog/broker/handlers/context.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
 from horolog.broker.config.topic_settings import TopicConfig, is_unknown
@@ -31,7 +32,8 @@ class Topic:
         self.overrides = overrides
         self.config = config
         self.internal = name in INTERNAL_TOPICS
-        self._partitions = list(partitions)
+        self._partitions: list[Any] = list(partitions)
+        """A start that opens no log puts its closed logs in their places."""
 
     @property
     def partition_count(self) -> int:
@@ -46,7 +48,7 @@ class Topic:
         """The partition, if this broker leads it."""
         if not 0 <= index < len(self._partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        partition = self._partitions[index]
+        partition: Partition | None = self._partitions[index]
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if partition is None else partition
 
     def standings(self, indexes: range) -> list[int]:
@@ -61,7 +63,7 @@ class Topic:
         """The partitions that this broker leads, in the order of numbers."""
         return [partition for partition in self._partitions if partition is not None]
 
-    def put(self, index: int, partition: Partition | None) -> None:
+    def put(self, index: int, partition: Any) -> None:
         """Put a partition that this broker leads from now on, or None for one that it no longer leads; the next index adds one."""
         self._partitions[index : index + 1] = [partition]
 

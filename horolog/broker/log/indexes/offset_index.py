@@ -47,12 +47,15 @@ def ends_in_order(entries: Entries) -> bool:
     return len(entries) % ENTRY.size == 0 and before < last and at < behind
 
 
+def count(entries: Entries) -> int:
+    """How many entries there are."""
+    return len(entries) // _ENTRY_BYTES
+
+
 def last_at_or_before(entries: Entries, relative_offset: int, guess: int = -1) -> int:
     """The number of the last entry whose offset is not greater; -1 if there is none. A guess that holds saves the search."""
     following = guess + 1
-    if 0 < following < len(entries) // ENTRY.size and offset_of(entries, guess) <= relative_offset < offset_of(
-        entries, following
-    ):
+    if 0 < following < count(entries) and offset_of(entries, guess) <= relative_offset < offset_of(entries, following):
         return guess
     return _last_up_to(entries, relative_offset, 0)
 
@@ -60,7 +63,7 @@ def last_at_or_before(entries: Entries, relative_offset: int, guess: int = -1) -
 def _last_up_to(entries: Entries, value: i64, at: i64) -> i64:
     """The number of the last entry whose field at a place is not greater than a value; -1 if there is none."""
     low: i64 = 0
-    high: i64 = len(entries) // _ENTRY_BYTES
+    high: i64 = count(entries)
     while low < high:  # `bisect` would need a call for each entry
         middle: i64 = (low + high) // 2
         if _read_int(entries, middle * _ENTRY_BYTES + at)[0] <= value:

@@ -37,7 +37,7 @@ BATCH_COST = 64
 OPENED_BYTES = 4 * 1024 * 1024
 """The limit of decompressed records, over all partitions."""
 
-SMALL_BATCH_BYTES = 4 * 1024
+SMALL_BATCH_BYTES: Final = 4 * 1024
 RECORDS_PER_SAMPLE = 16
 
 LOG_APPEND_TIME_BIT = 8

@@ -23,7 +23,7 @@ def bracket(
     offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int, end: tuple[int, int]
 ) -> Bracket:
     """Relative to the segment's start; `end` is the offset and the position behind its last record."""
-    count = len(offset_entries) // offset_index.ENTRY.size
+    count = offset_index.count(offset_entries)
     reaching = time_index.first_at_or_after(time_entries, timestamp)
     if reaching is None:
         before, following = count - 1, count

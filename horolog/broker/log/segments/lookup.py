@@ -16,7 +16,7 @@ Which batches are looked into is decided by their headers: control batches, batc
 header still shows a time) and messages without a time are passed over, and so are all whose largest time is before the target.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from mypy_extensions import i64
 
@@ -61,27 +61,30 @@ from horolog.protocol.records.head import (
 from horolog.protocol.records.numbers import int32_at, int64_at
 from horolog.protocol.records.record import MAX_INT64
 
-WALKED_AT_ONCE_BYTES = 64 * 1024
+WALKED_AT_ONCE_BYTES: Final = 64 * 1024
 """A plain batch above this size is walked to its end when it is first looked into: each part of the way would read all that follows."""
 
 NOT_PLAIN: Final = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
 
-_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
-
-class Found(NamedTuple):
+class Found:
     """A lookup's answer; the leader epoch is -1 for formats that carry none."""
 
-    timestamp: int
-    offset: int
-    leader_epoch: int
+    __slots__ = ("leader_epoch", "offset", "timestamp")
+
+    def __init__(self, place: TimedRecord, leader_epoch: int) -> None:
+        self.timestamp, self.offset = place
+        self.leader_epoch = leader_epoch
+
+    def __repr__(self) -> str:
+        return f"<Found offset {self.offset} of {self.timestamp}, leader epoch {self.leader_epoch}>"
 
 
 def start_number(offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int) -> int:
     """The offset entry (j-1) to begin the walk at, to the first record at or after a time; see the module's docstring."""
     entry = time_index.first_at_or_after(time_entries, timestamp)
     if entry is None:
-        return len(offset_entries) // offset_index.ENTRY.size - 1
+        return offset_index.count(offset_entries) - 1
     number, _, offset = entry
     return offset_index.last_at_or_before(offset_entries, offset, guess=number) - 1  # where times only grow it is that
 
@@ -115,7 +118,7 @@ def first_in_segment(
         except DecodeError as error:
             raise _damaged(segment, head.position, error) from error
         if place is not None:
-            return _found(place, head.leader_epoch) if place[1] < end_offset else None
+            return Found(place, head.leader_epoch) if place[1] < end_offset else None
     return None
 
 
@@ -137,25 +140,28 @@ def _among_plain(
             if data[at + MAGIC_AT] != BATCH_MAGIC or following < at + HEADER_BYTES or position + following > end:
                 return position + at, None
             base_offset: i64 = int64_at(data, at)
-            count: i64 = int32_at(data, at + COUNT_AT)
-            attributes: i64 = data[at + ATTRIBUTES_LOW_AT]
             if (
                 int64_at(data, at + MAX_TIMESTAMP_AT) >= timestamp
-                and count > 0
-                and not attributes & CONTROL_BIT
                 and base_offset >= start_offset - int32_at(data, at + DELTA_AT)
+                and int32_at(data, at + COUNT_AT) > 0
+                and not data[at + ATTRIBUTES_LOW_AT] & CONTROL_BIT
             ):
-                if attributes & NOT_PLAIN or base_offset < start_offset or following - at > SMALL_BATCH_BYTES:
+                if (
+                    data[at + ATTRIBUTES_LOW_AT] & NOT_PLAIN
+                    or base_offset < start_offset
+                    or following - at > SMALL_BATCH_BYTES
+                ):
                     return position + at, None
                 if following > size:
                     break
+                count = int32_at(data, at + COUNT_AT)
                 base_timestamp = int64_at(data, at + BASE_TIMESTAMP_AT)
                 try:
                     place = find_record(data, at + HEADER_BYTES, count, base_offset, base_timestamp, timestamp)
                 except DecodeError:
                     return position + at, None
                 if place is not None:
-                    return position + at, _found(place, int32_at(data, at + EPOCH_AT))
+                    return position + at, Found(place, int32_at(data, at + EPOCH_AT))
             elif base_offset >= end_offset:
                 return position + at, None
             at = following
@@ -169,7 +175,7 @@ def _at_entry(
     segment: Segment, entries: bytes | bytearray, number: int, timestamp: int, start_offset: int, cache: TimesCache
 ) -> Found | None:
     """The first record at or after a time, if the batch at an offset entry is a plain one of some size and contains it."""
-    if not 0 < number < len(entries) // offset_index.ENTRY.size:
+    if not 0 < number < offset_index.count(entries):
         return None
     position = offset_index.position_of(entries, number)
     samples, data = cache.get(segment.number, position), None
@@ -187,12 +193,7 @@ def _at_entry(
         place = _in_samples(segment, position, samples, timestamp, data)
     except DecodeError as error:
         raise _damaged(segment, position, error) from error
-    return None if place is None else _found(place, header.leader_epoch)
-
-
-def _found(place: TimedRecord, leader_epoch: int) -> Found:
-    timestamp, offset = place
-    return _new_tuple(Found, (timestamp, offset, leader_epoch))
+    return None if place is None else Found(place, header.leader_epoch)
 
 
 def _samples_at(
@@ -200,7 +201,7 @@ def _samples_at(
 ) -> tuple[BatchSamples | None, bytes | None]:
     """Empty samples for the batch at an offset entry, and its bytes; None if the batch does not suit. Raises DecodeError."""
     following = number + 1
-    is_last = following == len(entries) // offset_index.ENTRY.size
+    is_last = following == offset_index.count(entries)
     end = segment.size_bytes  # entries may be of batches that are not written yet
     if not is_last:
         end = min(end, offset_index.position_of(entries, following))

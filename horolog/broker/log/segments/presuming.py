@@ -53,7 +53,7 @@ def _hold_closed(segment: Segment, known: LogFacts, following: int) -> bool:
         segment.folder.storage.stat(path)[0] == len(entries)
         for path, entries in zip(segment.files.index_paths, (offsets, times), strict=True)
     )
-    if not is_whole or not times or _count_below(offsets, known.size_bytes) * offset_index.ENTRY.size < len(offsets):
+    if not is_whole or not times or _count_below(offsets, known.size_bytes) < offset_index.count(offsets):
         return False
     indexes = _indexes(segment, offsets, times)
     if indexes is None or not segment.base_offset <= _head_at(segment, 0, known).base_offset < following:
@@ -133,7 +133,7 @@ def _entries(segment: Segment, number: int) -> bytes:
 
 def _count_below(offsets: bytes, position: int) -> int:
     """The number of entries of the offset index before a place in the log."""
-    count = len(offsets) // offset_index.ENTRY.size
+    count = offset_index.count(offsets)
     while count and offset_index.position_of(offsets, count - 1) >= position:
         count -= 1
     return count

@@ -17,7 +17,7 @@ from horolog.protocol.records.control import Marker
 from horolog.protocol.records.entries import iter_records
 from tests.support import transactional
 from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
-from tests.support.log_model import NEW, NOW_MS, encode
+from tests.support.log_model import NEW, NOW_MS, encode, place
 from tests.support.shipping import new_partition
 
 
@@ -48,10 +48,10 @@ def test_it_reads_and_looks_up_as_a_local_one(store, seed):
     assert rows(remote, lambda offset: reader.served(lambda: remote.read(offset, 1 << 20))) == wanted
     for _ in range(200):
         time = NOW_MS + chance.randrange(-30_000, 100_000)
-        assert reader.served(lambda time=time: lookups.first_at_or_after(remote, time)) == lookups.first_at_or_after(
-            local, time
-        )
-    assert reader.served(lambda: lookups.largest_timestamp(remote)) == lookups.largest_timestamp(local)
+        found = reader.served(lambda time=time: lookups.first_at_or_after(remote, time))
+        assert place(found) == place(lookups.first_at_or_after(local, time))
+    found = reader.served(lambda: lookups.largest_timestamp(remote))
+    assert place(found) == place(lookups.largest_timestamp(local))
     assert lookups.offsets_before(remote, -1, 99, NOW_MS) == lookups.offsets_before(local, -1, 99, NOW_MS)
     assert store.gets == 2 * (len(local.segments) - 1), "one for each log, which is one block, and one for each .meta"
 
@@ -60,12 +60,12 @@ def test_a_look_up_costs_two_gets_then_one_then_none(store):
     local = filled(random.Random(7))
     described = upload(local, store)
     time = local.segments[1].max_timestamp
-    wanted = lookups.first_at_or_after(local, time)
+    wanted = place(lookups.first_at_or_after(local, time))
     reader = Reader(store)
     remote = reader.open(described, CONFIG)
 
     def look_up():
-        return reader.served(lambda: lookups.first_at_or_after(remote, time))
+        return place(reader.served(lambda: lookups.first_at_or_after(remote, time)))
 
     assert look_up() == wanted
     assert store.gets == 2
@@ -155,7 +155,7 @@ def test_a_reader_is_woken_when_its_block_is_here(store):
 def test_local_segments_move_into_the_bucket_under_readers(store):
     local = filled(random.Random(9))
     wanted = rows(local, lambda offset: local.read(offset, 1 << 20))
-    largest = lookups.largest_timestamp(local)
+    largest = place(lookups.largest_timestamp(local))
     described, reader = upload(local, store), Reader(store)
     local.have_front(RemoteFront(reader.metas))
     storage, before = local.folder.storage, len(local.segments)
@@ -166,7 +166,7 @@ def test_local_segments_move_into_the_bucket_under_readers(store):
         offset = local.segments[number].base_offset
         assert reader.served(lambda offset=offset: local.read(offset, 1 << 20))
     assert rows(local, lambda offset: reader.served(lambda: local.read(offset, 1 << 20))) == wanted
-    assert reader.served(lambda: lookups.largest_timestamp(local)) == largest
+    assert place(reader.served(lambda: lookups.largest_timestamp(local))) == largest
     assert len(local.segments) == before
     for one in local.doomed.take(NOW_MS, 0):
         one.files.remove()

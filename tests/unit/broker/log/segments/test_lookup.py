@@ -18,7 +18,7 @@ from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import HEADER, WALK_BYTES
 from horolog.protocol.records.record import Record
-from tests.support.log_model import Model, small_config
+from tests.support.log_model import Model, place, small_config
 from tools import compiled
 
 BIG = {"segment_bytes": 1 << 26, "segment_index_bytes": 1 << 16}
@@ -80,9 +80,10 @@ def test_the_leader_epoch_is_the_batches(size):
     segment = segment_with(encode_batch(records, leader_epoch=3))
     cache = TimesCache()
     for _ in range(2):
-        assert first_in_segment(segment, 7, 0, END, cache) == (7, 2, 3)
+        found = first_in_segment(segment, 7, 0, END, cache)
+        assert (found.timestamp, found.offset, found.leader_epoch) == (7, 2, 3)
         assert first_in_segment(segment, 7, 0, 2, cache) is None
-        assert first_in_segment(segment, 5, 2, END, cache) == (7, 2, 3)
+        assert place(first_in_segment(segment, 5, 2, END, cache)) == (2, 7)
         assert first_in_segment(segment, 9, 0, END, cache) is None
 
 
