@@ -27,20 +27,25 @@ class Habit(Enum):
     WRONG_CLOCK = auto()
     LOSES_FIRST_ANSWER = auto()
     """Creates the object, and answers 503 to the first create of each key."""
+    ALTERS_READS = auto()
+    """Keeps what it got, and gives out other bytes."""
     SLOW = auto()
     NEVER_ANSWERS = auto()
     RESETS = auto()
 
 
 class Server(ThreadingHTTPServer):
-    """`refuses` maps a method to the status, and the store's code, that it is answered with, for keys below `refuses_below`."""
+    """`refuses` maps a method to the status, and the store's code, that it is answered with, for keys below `refuses_below`.
+
+    The habit is that for keys below `habit_below`; other keys are served well. Both may be tuples.
+    """
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, habit, refuses):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.habit, self.refuses, self.refuses_below = habit, refuses, ""
+        self.habit, self.refuses, self.refuses_below, self.habit_below = habit, refuses, "", ""
         self.objects, self.lock = {}, threading.Lock()
         self.creates, self.requests = [], []
         self.stopping = threading.Event()
@@ -75,8 +80,12 @@ class _Handler(BaseHTTPRequestHandler):
             status, f"<Error><Code>{code}</Code><Message>secret text</Message></Error>".encode() if code else b""
         )
 
+    @property
+    def _habit(self):
+        return self.server.habit if self.key.startswith(self.server.habit_below) else Habit.GOOD
+
     def _is_refused(self):
-        habit = self.server.habit
+        habit = self._habit
         if not self.path.startswith("/lake"):  # a machine without a service for credentials
             self._error(404, "")
             return True
@@ -96,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._before()
         if self._is_refused():
             return
-        habit, objects = self.server.habit, self.server.objects
+        habit, objects = self._habit, self.server.objects
         self.server.creates.append(self.headers.get("If-None-Match"))
         if habit is Habit.CHECKS_THEN_ACTS:
             is_taken = self.key in objects
@@ -128,6 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
         if data is None:
             self._error(404, "NoSuchKey")
             return
+        if self._habit is Habit.ALTERS_READS:
+            data = bytes(255 - one for one in data)
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
         if wanted is None:
             self._answer(200, data, Last_Modified=self._now())
@@ -136,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         if first >= len(data):
             self._error(416, "InvalidRange")
             return
-        part = data[first : last + 1][:: -1 if self.server.habit is Habit.IGNORES_RANGES else 1]
+        part = data[first : last + 1][:: -1 if self._habit is Habit.IGNORES_RANGES else 1]
         self._answer(206, part, Content_Range=f"bytes {first}-{last}/{len(data)}", Last_Modified=self._now())
 
     do_HEAD = do_GET  # noqa: N815 - the names that http.server calls
