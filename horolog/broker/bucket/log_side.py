@@ -17,6 +17,7 @@ from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
+from horolog.broker.bucket.clearing import Clearing
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.led_losses import LedLosses
 from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
@@ -39,8 +40,7 @@ from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
-from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.manager import LogManager, made_elsewhere
+from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.on_record.cluster_file import Place
@@ -98,18 +98,6 @@ async def _then(steps: Coroutine[Any, Any, None], *actions: Callable[[], None]) 
         action()
 
 
-def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> None:
-    try:
-        made_elsewhere.clear(logs, topic, index, config)
-    except StorageFault as fault:
-        log.error(
-            "the local files of %s-%s could not be removed; the broker removes them when it leads the partition again: %s",
-            topic,
-            index,
-            fault,
-        )
-
-
 class _Pending(NamedTuple):
     """A partition that is being opened."""
 
@@ -139,6 +127,7 @@ class BucketLog:
         self._cluster = cluster
         self._pending: dict[Place, _Pending] = {}
         self._queued: list[_Pending] = []
+        self._clearing = Clearing(logs, self._loop.call_soon, self._clock.monotonic)
         self._led: dict[Place, ShippedPartition] = {}
         self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
         self.writer: WalWriter | None = None
@@ -228,6 +217,7 @@ class BucketLog:
             self.of_bucket.drop(partition)
         self.writer = self.merger = None
         self._pending.clear()
+        self._clearing.end()
 
     # -- partitions come and go
 
@@ -258,15 +248,16 @@ class BucketLog:
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
-            _clear(self._logs, partition.topic, partition.index, partition.config)
+            self._clearing.add(place, partition.topic, partition.index, partition.config)
         elif pending is not None:
-            _clear(self._logs, pending.opening.topic, pending.opening.partition, pending.opening.config)
+            self._clearing.add(place, pending.opening.topic, pending.opening.partition, pending.opening.config)
 
     def remove(self, place: Place) -> None:
         is_mine, partition = place in self._pending, self._led.get(place)
         if partition is not None:
             self.of_bucket.remove(partition)
         self.give_up(place)
+        self._clearing.finish(place)
         if is_mine or partition is not None:
             run(self._remove_objects(place))
 
@@ -335,6 +326,7 @@ class BucketLog:
         everything = runs_of(opening, indexes)
         begin = max(covered.log_start_offset, covered.end_offset)
         runs = [one for one in everything if one.run.next_offset > begin]
+        self._clearing.drop(opening.place)
         copy = LocalCopy(self._logs, opening, self._clock.wall_ms(), covered)
 
         def take(found: FoundRun, data: bytes | memoryview) -> None:

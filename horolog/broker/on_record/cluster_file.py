@@ -391,15 +391,19 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
 
 def show_places(by_place: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
     """Values of partitions as JSON has them: by the topic's id, then by the partition's number."""
-    shown: dict[str, dict[str, Any]] = {}
+    by_topic: dict[bytes, dict[str, Any]] = {}
     for (topic_id, index), value in by_place.items():
-        shown.setdefault(show_uuid(topic_id), {})[str(index)] = value
-    return shown
+        by_topic.setdefault(topic_id, {})[str(index)] = value
+    return {show_uuid(topic_id): each for topic_id, each in by_topic.items()}
 
 
 def parse_places(shown: Mapping[str, Mapping[str, Any]]) -> dict[Place, Any]:
     """Raises ValueError."""
-    return {(parse_uuid(one), int(index)): value for one, each in shown.items() for index, value in each.items()}
+    found: dict[Place, Any] = {}
+    for one, each in shown.items():
+        topic_id = parse_uuid(one)  # once: a topic may have thousands of partitions
+        found.update(((topic_id, int(index)), value) for index, value in each.items())
+    return found
 
 
 def read_topic(content: Mapping[str, Any], line: str = "") -> StoredTopic:

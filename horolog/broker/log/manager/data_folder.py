@@ -298,15 +298,19 @@ class DataFolder:
             partition.condition.delete()
             del self.partitions[key], self._unmade[key]
             return
-        name = _name_of_doomed(f"{partition.topic}-{partition.index}")
-        closing.delete(partition, f"{self.path}/{name}")
-        self.partitions.pop(key, None)
-        if partition.config.compact:
-            self.checkpoints.forget_cleaned(partition)
-        delay_ms = partition.config.file_delete_delay_ms
-        self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
+        closing.end(partition)
+        self.drop(key, partition.config)
         if synced:
             self._storage.sync_dir(self.path)
+
+    def drop(self, key: TopicPartition, config: TopicConfig) -> None:
+        """Rename the folder of a partition that is not open, so that its files are removed later; unsynced. Raises StorageFault."""
+        name = _name_of_doomed(f"{key[0]}-{key[1]}")
+        self._storage.rename(place_in(self.path, key).directory, f"{self.path}/{name}")
+        self.partitions.pop(key, None)
+        if config.compact:
+            self.checkpoints.forget_cleaned(key)
+        self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), config.file_delete_delay_ms))
 
     # -- periodic work
 

@@ -163,12 +163,12 @@ class FolderCheckpoints:
         """Record that every partition was closed cleanly: the files hold until the next start. Raises StorageFault."""
         checkpoints.mark_clean_shutdown(self._storage, self._path)
 
-    def forget_cleaned(self, partition: Partition) -> None:
+    def forget_cleaned(self, key: TopicPartition) -> None:
         """Forget how far a partition was compacted: the next partition of its name begins again."""
         path = f"{self._path}/{self.cleaner_file}"
         try:
             offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)
-            if offsets.pop((partition.topic, partition.index), None) is not None:
+            if offsets.pop(key, None) is not None:
                 checkpoints.save_offsets(self._storage, path, offsets)
         except StorageFault as fault:
-            log.error("%s could not be removed from %s: %s", partition, path, fault)
+            log.error("%s-%s could not be removed from %s: %s", *key, path, fault)

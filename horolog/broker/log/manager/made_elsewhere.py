@@ -7,8 +7,9 @@ from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager.data_folder import place_in
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.partition import OpenedPartition, Partition, closing, made
-from horolog.broker.log.recovery import Circumstances, PartitionFolder, offline_partition, open_readable
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable
 from horolog.broker.log.storage import parent_of
+from horolog.protocol.topic_partition import TopicPartition
 
 
 class Held(NamedTuple):
@@ -31,18 +32,22 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
     Nothing waits for the disk, since many partitions come and go at a time: what a power cut brings back is dropped before it is made again.
     """
     key = topic, index
+    forget(logs, key)
+    holders = [one for one in logs.folders.usable() if one.holds(key)]
+    for folder in holders:
+        folder.drop(key, config)
+    folder = holders[0] if holders else logs.folders.for_new(None)
+    folder.checkpoints.make_room_for(key)
+    return place_in(folder.path, key)
+
+
+def forget(logs: LogManager, key: TopicPartition) -> None:
+    """Serve a partition no more; its files are still to be dropped."""
     known = logs.partitions.pop(key, None)
     if known is not None:
         logs.folders.of(known).partitions.pop(key, None)
         known.condition.delete()
         closing.close_files(known)
-    holders = [one for one in logs.folders.usable() if one.holds(key)]
-    for folder in holders:
-        gone = offline_partition(place_in(folder.path, key), config, logs.resources, "it is being created again")
-        folder.delete(gone, synced=False)
-    folder = holders[0] if holders else logs.folders.for_new(None)
-    folder.checkpoints.make_room_for(key)
-    return place_in(folder.path, key)
 
 
 def open_made(

@@ -52,11 +52,10 @@ def close_files(partition: Partition) -> None:
         segment.close()
 
 
-def delete(partition: Partition, aside: str) -> None:
-    """Rename the folder to `aside`: the partition is gone, its files follow later. The caller syncs the parent folder."""
+def end(partition: Partition) -> None:
+    """Serve nothing of a partition whose folder the caller removes next."""
     for segment in partition.segments:
         segment.removed = True
     partition.condition.delete()
     close_files(partition)
     partition.doomed.forget()
-    partition.folder.storage.rename(partition.directory, aside)

@@ -253,6 +253,10 @@ def test_a_partition_that_is_given_up_is_dropped_with_its_files(store, side):
     assert list(told[0]) == [partition]
     assert partition.condition.fault is not None
     assert not side.logs.partitions
+    storage = side.logs.resources.storage
+    assert storage.is_dir(partition.directory), "thousands may go at a time"
+    side.loop.advance()
+    assert not storage.is_dir(partition.directory)
     side.log.give_up(place)
     side.loop.advance(1)
     assert store.objects == {}
@@ -263,6 +267,7 @@ def test_files_that_cannot_be_removed_are_left_to_the_next_opening(store, side, 
     side.loop.advance()
     side.logs.resources.storage.fail("rename")
     side.log.give_up(place)
+    side.loop.advance()
     assert "the broker removes them when it leads the partition again" in caplog.text
     side.open((3, TWO))
     side.loop.advance()

@@ -162,7 +162,7 @@ class TestReading:
 
 
 class TestHowFarAPartitionWasCompacted:
-    GONE = SimpleNamespace(topic="t", index=0)
+    GONE = ("t", 0)
 
     def test_is_forgotten_with_it(self, storage, files):
         path = f"/data/{checkpoints.CLEANER_OFFSETS}"

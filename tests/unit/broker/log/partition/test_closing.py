@@ -88,7 +88,8 @@ def test_files_out_of_use_go_with_the_end():
 def test_a_deleted_partition_is_renamed_away(model):
     append(model, 1)
     model.flush()
-    closing.delete(model.partition, "/data/t-0.x-delete")
+    closing.end(model.partition)
+    model.storage.rename(DIRECTORY, "/data/t-0.x-delete")
     assert model.storage.list_dir("/data") == ["t-0.x-delete"]
     assert model.partition.condition.is_deleted
     assert all(one.removed for one in model.partition.segments)
