@@ -128,10 +128,11 @@ class StoreAccess:
                 attempts = await self._again(attempts, str(fault))
 
     def _asking(self, request: Callable[[Callable[[Result], None]], object]) -> Begin[Result]:
-        """A request whose answer counts only until this is closed: the logs of a broker that has stopped are closed, too."""
+        """A request that is sent, and whose answer counts, only until this is closed: the logs of a broker that has stopped are closed, too."""
 
         def begin(done: Callable[[Result], None]) -> None:
-            request(lambda result: None if self._is_closed else done(result))
+            if not self._is_closed:
+                request(lambda result: None if self._is_closed else done(result))
 
         return begin
 

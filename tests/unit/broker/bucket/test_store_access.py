@@ -170,3 +170,21 @@ def test_a_store_that_is_away_is_worth_a_line_and_so_is_its_return(caplog):
     waiting.pop()(None)
     assert found == [b"read", None]
     assert [one.getMessage() for one in caplog.records] == [*lines, "the store is available again"]
+
+
+@pytest.mark.parametrize("request_", ["create", "get", "list"])
+def test_a_request_that_waits_for_its_next_attempt_is_not_sent_after_the_end(request_):
+    """The threads that send are closed next."""
+    waits, store = [], Scripted(UNKNOWN if request_ == "create" else StoreError("away"))
+    access = StoreAccess(store, lambda seconds, done: waits.append(done))
+    ask = {"create": lambda: access.create("k", b""), "get": lambda: access.read("k"), "list": lambda: access.list("k")}
+
+    async def steps():
+        await ask[request_]()
+        raise AssertionError("nothing is answered")
+
+    run(steps())
+    (again,) = waits
+    access.close()
+    again(None)
+    assert len(store.sent) == 1
