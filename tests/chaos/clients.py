@@ -211,6 +211,7 @@ def jobs(chaos: Chaos) -> dict[str, Callable[[], object]]:
         "stamper": lambda: workload.idempotent_producer(soak, "stamper", STAMPED),
         "transactional-a": lambda: workload.transactional_producer(soak, "transactional-a"),
         "transactional-b": lambda: workload.transactional_producer(soak, "transactional-b"),
+        **{name: lambda name=name: workload.transactional_producer(soak, name, 0.5) for name in ABORTING},
         "aio-producer": lambda: asyncio.run(workload.aiokafka_producer(soak, "aio-producer")),
         "aio-reader": lambda: asyncio.run(workload.aiokafka_reader(soak, "aio-reader")),
         "timed": lambda: timed_producer(chaos, "timed"),
@@ -244,6 +245,8 @@ def progress(chaos: Chaos) -> Counter[str]:
     return done
 
 
+ABORTING = ("aborting-a", "aborting-b")
+"""Producers that abort half of their transactions."""
 WATCHED = (
     "watcher: positions",
     "watcher: ends",
@@ -261,6 +264,7 @@ SOUGHT = (
         "queued",
         "transactional-a: commits",
         "transactional-b: commits",
+        *(f"{name}: commits" for name in ABORTING),
     ),
     *(f"read by {one}" for one in (*GROUPS, "aio")),
     *WATCHED,

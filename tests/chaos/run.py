@@ -20,8 +20,9 @@ from tests.chaos.clients import SOUGHT, TOPICS, Chaos
 from tests.chaos.library_threads import sleeps_of_mains, stopped
 from tests.chaos.plan import Event, plan
 from tests.chaos.resources import Resources
+from tests.chaos.uncommitted import problems as uncommitted_problems
 from tests.soak.soak import WAIT_SECONDS, create_topics, read_all, wrong_times
-from tests.soak.workload import Soak, threads_of
+from tests.soak.workload import COMMITTED, Soak, threads_of
 
 PARTITIONS = 3
 HEALS_WITHIN_S = 90.0
@@ -167,8 +168,11 @@ def wrongs(brokers: Brokers, chaos: Chaos) -> list[str]:
     times = read_all(brokers.servers, PARTITIONS, TOPICS)
     final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
     stamps = {place: [(offset, time_ms) for offset, time_ms, _ in rows] for place, rows in times.items()}
+    everything = read_all(brokers.servers, PARTITIONS, [COMMITTED], "read_uncommitted")
+    uncommitted = {place: [(offset, value) for offset, _, value in rows] for place, rows in everything.items()}
     return [
         *soak.failures,
+        *uncommitted_problems(soak.history, final, uncommitted),
         *soak.history.problems(final),
         *wrong_times(times, soak.times),
         *chaos.observed.problems(stamps),

@@ -126,14 +126,19 @@ def lives(chance: random.Random, seconds: float) -> Iterator[float]:
         yield half
 
 
-def read_all(address: str, partitions: int = PARTITIONS, topics: Sequence[str] = TOPICS) -> Times:
-    """What a reader of committed records finds at the end."""
+def read_all(
+    address: str,
+    partitions: int = PARTITIONS,
+    topics: Sequence[str] = TOPICS,
+    isolation: str = "read_committed",
+) -> Times:
+    """What a reader of this isolation level finds at the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
             "group.id": "reader",
             "enable.auto.commit": False,
-            "isolation.level": "read_committed",
+            "isolation.level": isolation,
             "enable.partition.eof": True,
         }
     )

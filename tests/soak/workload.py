@@ -144,8 +144,8 @@ class GaveUp(Exception):
     """The client cannot continue; on Kafka it could not, either."""
 
 
-def transactional_producer(soak: Soak, name: str) -> None:
-    """Transactions over all partitions, some of them aborted; where its client gives up, a new one takes over."""
+def transactional_producer(soak: Soak, name: str, committed: float = 0.7) -> None:
+    """Transactions over all partitions, of which this share is committed and the others are aborted; where its client gives up, a new one takes over."""
     chance = soak.chance(name)
     while not soak.stop.is_set():
         producer = Producer(
@@ -160,7 +160,7 @@ def transactional_producer(soak: Soak, name: str) -> None:
         try:
             producer.init_transactions(OPERATION_SECONDS)
             while not soak.stop.wait(chance.uniform(0, TRANSACTION_PAUSE_SECONDS)):
-                _transact(soak, producer, name, chance)
+                _transact(soak, producer, name, chance, committed)
         except GaveUp:
             soak.count(f"{name}: aborted before a partition was added, and began anew")
         except KafkaException as error:
@@ -171,7 +171,7 @@ def transactional_producer(soak: Soak, name: str) -> None:
                 soak.harmed(name, error)
 
 
-def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random) -> None:
+def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random, committed: float) -> None:
     """One transaction; raises what cannot be settled with this producer."""
     transaction = f"{name} {soak.next(f'{name} transactions')}"
     producer.begin_transaction()
@@ -180,7 +180,7 @@ def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random) 
         value, time_ms = soak.attempt(name, (COMMITTED, partition), transaction)
         producer.produce(COMMITTED, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
     try:
-        if chance.random() < 0.7:
+        if chance.random() < committed:
             _persist(lambda: producer.commit_transaction(OPERATION_SECONDS))
             soak.history.end(transaction, Outcome.COMMITTED)
         else:
