@@ -59,6 +59,8 @@ class Weather(NamedTuple):
     later_s: float = 3.0
     is_held: bool = False
     """Requests wait until the weather changes."""
+    holds_writes: bool = False
+    """Creates do so, and nothing else."""
 
     def fate(self, draw: float) -> Fate:
         """That of a request which drew a number from 0 to 1."""
@@ -79,6 +81,7 @@ class Weather(NamedTuple):
 FINE = Weather()
 AWAY = Weather(lost=1.0)
 HELD = Weather(is_held=True)
+READABLE = Weather(holds_writes=True)
 STORM = Weather(refused=0.25, unanswered=0.1, late=0.1, twice=0.15, lost=0.05, slow=0.3, slow_s=1.5)
 
 
@@ -171,7 +174,7 @@ class StoreProxy:
         delay = weather.put_s if method == b"PUT" else weather.get_s
         if delay:
             await asyncio.sleep(delay)
-        while self.weather.is_held:  # noqa: ASYNC110 - threads set the weather
+        while self.weather.is_held or (self.weather.holds_writes and method == b"PUT"):  # noqa: ASYNC110 - threads set the weather
             await asyncio.sleep(POLL_S)
 
     def _send_later(self, request: bytes, seconds: float) -> None:

@@ -81,6 +81,17 @@ def test_a_request_that_is_held_goes_on_when_the_weather_changes(proxy, store):
     until(lambda: len(store.requests) == 1)
 
 
+def test_creates_are_held_alone_where_the_store_can_only_be_read(proxy, store):
+    store.objects["a"] = b"x"
+    proxy.weather = store_proxy.READABLE
+    ask(proxy, "GET", "a")
+    with pytest.raises(TimeoutError):
+        urllib.request.urlopen(urllib.request.Request(f"{proxy.endpoint}/lake/b", b"y", method="PUT"), timeout=0.1)
+    assert len(store.requests) == 1
+    proxy.weather = FINE
+    until(lambda: len(store.requests) == 2)
+
+
 def test_creates_and_other_requests_wait_as_the_weather_says(proxy):
     proxy.weather = Weather(put_s=0.05, get_s=0.02, slow=1, slow_s=0.01)
     began = time.monotonic()
