@@ -37,8 +37,10 @@ async def bring(
         if not is_wanted():
             return
         try:
-            await _bring(store, copy, one)
+            await _bring(store, copy, one, is_wanted)
         except FormatError as error:
+            if not is_wanted():
+                return
             copy.leave_out(one.base_offset)
             store.given_up.add(one.log_key)
             log.error(
@@ -50,17 +52,24 @@ async def bring(
             )
 
 
-async def _bring(store: StoreAccess, copy: LocalCopy, segment: BucketSegment) -> None:
-    """Raises FormatError if the bucket does not have the segment as it was uploaded."""
+async def _bring(store: StoreAccess, copy: LocalCopy, segment: BucketSegment, is_wanted: Callable[[], bool]) -> None:
+    """Raises FormatError if the bucket does not have the segment as it was uploaded.
+
+    While the store answers, the copy may be given up, and its folder removed or filled by another copy.
+    """
     if is_unread(segment):
         raise FormatError("the page that names its segments cannot be read")
     meta = await _meta_of(store, segment)
+    if not is_wanted():
+        return
     copy.begin_whole(segment.base_offset, meta.transaction_index)
     sums = meta.seal.sums()
     starts = list(range(0, sums.size_bytes, PIECE_BYTES))
     for begin in range(0, len(starts), AT_ONCE):
         some = starts[begin : begin + AT_ONCE]
         pieces = await in_parallel([partial(_piece, store, segment.log_key, sums, start) for start in some], AT_ONCE)
+        if not is_wanted():
+            return
         for start, data in zip(some, pieces, strict=True):
             if data is None:
                 raise FormatError(f"bytes from {start} on are missing, or not those that were uploaded")

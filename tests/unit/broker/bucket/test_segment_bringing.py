@@ -127,3 +127,25 @@ def test_what_a_lost_page_names_is_left_out(world, caplog):
 def test_what_is_not_wanted_any_more_is_not_read(world):
     in_full(bring(access_to(world.store), world.copy, world.segments, lambda: False))
     assert world.store.gets == 0
+
+
+@pytest.mark.parametrize(("hurt", "looks_until_lost"), [(None, 100), ("log_key", 4), ("meta_key", 2)])
+@pytest.mark.parametrize("looks", range(1, 6))
+def test_one_that_is_given_up_while_the_store_answers_touches_no_file_afterwards(
+    world, caplog, hurt, looks_until_lost, looks
+):
+    """Its folder is gone by then, or that of the next copy."""
+    if hurt is not None:
+        world.store.objects.pop(getattr(world.segments[0], hurt))
+    storage, left = world.logs.resources.storage, iter(range(looks))
+
+    def is_wanted():
+        if next(left, None) is not None:
+            return True
+        storage.fail("create", times=1000)
+        storage.fail("write", times=1000)
+        storage.fail("remove", times=1000)
+        return False
+
+    in_full(bring(access_to(world.store), world.copy, world.segments, is_wanted))
+    assert ("are lost" in caplog.text) is (looks >= looks_until_lost)
