@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from tests.chaos.deliveries import Deliveries
 from tests.chaos.observations import NOTHING, Acknowledged, LookUp, Observations, Seen
+from tests.chaos.sent_again import SentAgain
 from tests.chaos.sharing import QUEUED, Sharer
 from tests.soak import workload
 from tests.soak.workload import COMMITTED, FIRST_TIME_MS, MAX_IN_QUEUE, OTHER, PLAIN, STAMPED, Soak
@@ -39,6 +40,7 @@ class Chaos:
     """Takes what a client's library says of its sequences: why it began a new epoch, if records are there twice."""
     observed: Observations = field(default_factory=Observations)
     deliveries: Deliveries = field(default_factory=Deliveries)
+    sent_again: SentAgain = field(default_factory=SentAgain)
 
     def settings(self) -> dict[str, object]:
         return {"bootstrap.servers": self.soak.address, "log_level": 0}
@@ -85,13 +87,14 @@ def _send_timed(chaos: Chaos, producer: Producer, name: str, partition: int) -> 
 def loose_producer(chaos: Chaos, name: str) -> None:
     """A producer that wants one acknowledgement and sends nothing twice: what it knows to be there is there."""
     soak, chance = chaos.soak, chaos.soak.chance(name)
-    producer = Producer({**chaos.settings(), "acks": 1, "retries": 0, "message.timeout.ms": 20_000})
+    how = {"acks": 1, "retries": 0, "message.timeout.ms": 20_000, "log_level": 7, "debug": "msg"}
+    producer = Producer({**chaos.settings(), **how}, logger=chaos.sent_again)
     while not soak.stop.is_set():
         if len(producer) < MAX_IN_QUEUE:
-            partition = chance.randrange(soak.partitions)
-            value, time_ms = soak.attempt(name, (LOOSE, partition))
-            note = workload.delivered(soak, value)
-            producer.produce(LOOSE, value, partition=partition, timestamp=time_ms, on_delivery=note)
+            place = LOOSE, chance.randrange(soak.partitions)
+            value, time_ms = soak.attempt(name, place)
+            report = chaos.sent_again.sending(place, value, workload.delivered(soak, value))
+            producer.produce(LOOSE, value, partition=place[1], timestamp=time_ms, on_delivery=report)
         producer.poll(PAUSE_S)
     producer.flush(workload.OPERATION_SECONDS)
 

@@ -93,6 +93,8 @@ def under(brokers: Brokers, events: list[Event], chaos: Chaos) -> tuple[Counter[
         for thread in threads:
             thread.join(WAIT_SECONDS)
     stuck += not_ended(chaos, threads)
+    for _ in chaos.sent_again.values:
+        chaos.soak.count("records that a library may have sent again")
     return clients.progress(chaos) + Counter(chaos.soak.counts), [*stuck, *wrongs(brokers, chaos)]
 
 
@@ -173,7 +175,7 @@ def wrongs(brokers: Brokers, chaos: Chaos) -> list[str]:
     return [
         *soak.failures,
         *uncommitted_problems(soak.history, final, uncommitted),
-        *soak.history.problems(final),
+        *soak.history.problems(chaos.sent_again.without_them(final, soak.history.writes)),
         *wrong_times(times, soak.times),
         *chaos.observed.problems(stamps),
         *chaos.deliveries.problems(sharing.acknowledged_values(soak), final),
