@@ -21,7 +21,7 @@ BOUNDS = {
     "idempotent": 59,
     "all": 70,
     "fetch": 56,
-    "list offsets": 50,
+    "list offsets": 51,
 }
 
 

@@ -74,7 +74,7 @@ def test_each_folder_has_a_file_and_rows_are_read_as_they_were(tmp_path):
 
 def test_a_task_without_rows_writes_nothing(tmp_path):
     assert written(LocalStore(tmp_path)) == []
-    assert summed([]) == row_files.Written(0, 0, 0, None, 0)
+    assert summed([]) == row_files.AddedRows(0, 0, 0, None, 0)
     assert list(tmp_path.iterdir()) == []
 
 
