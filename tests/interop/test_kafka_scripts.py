@@ -117,6 +117,7 @@ def test_records_are_written_and_read_alike(session_broker: BrokerProcess, topic
 
 
 @pytest.mark.long
+@pytest.mark.one_worker("a frame goes to one worker, and another may coordinate the share group")
 def test_groups_are_shown_and_reset_alike(session_broker: BrokerProcess, topic: str) -> None:
     group, share = unique("group"), unique("share")
     with RawWire(session_broker.address) as wire:

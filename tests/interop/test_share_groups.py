@@ -116,6 +116,7 @@ def test_what_was_accepted_is_not_delivered_again_after_a_kill(
     assert script(broker.address, "after", "killed") == ["again 3:2 4:2 5:2", "more"]
 
 
+@pytest.mark.one_worker("its frames go to one worker, and another may coordinate the group")
 def test_members_and_administrators_are_answered_as_by_kafka(start_broker: BrokerStarter, tmp_path: Path) -> None:
     ours = start_broker(**SETTINGS)
     try:
