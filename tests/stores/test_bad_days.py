@@ -25,7 +25,7 @@ from tests.unit.broker.server import test_over_store
 from tests.unit.broker.server.test_over_store import Brokers, running, until
 from tests.unit.broker.server.test_store_run import Teller, begin, ended
 
-TIMEOUT_S = 0.2
+TIMEOUT_S = 1.0
 LEAST_PAUSE_S = 0.1
 MANY = 7
 """So many requests for one object without one that succeeds are enough to see whether there are pauses between them."""
