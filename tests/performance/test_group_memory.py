@@ -12,7 +12,7 @@ COUNT = 10_000
 MOST_BYTES_A_GROUP = 6_000
 MOST_BYTES_A_MEMBER = 4_000
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
