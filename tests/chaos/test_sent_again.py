@@ -25,7 +25,7 @@ def history():
 
 @pytest.fixture
 def again(history):
-    """The library has reported all but the records 1 and 2, one of which it does report, when it says that a broker is gone."""
+    """The library has reported all records of the partition but 1 and 2."""
     found, reported = SentAgain(), []
     reports = [
         found.sending(PLACE, b"%d" % number, lambda error, message: reported.append(message)) for number in range(5)

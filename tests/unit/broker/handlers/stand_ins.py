@@ -10,7 +10,7 @@ from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.peers import NO_PEERS
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.partition_rows import PartitionRows
+from horolog.broker.handlers.partition_rows import LARGE, PartitionRows
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder_of, encode, encoder_of
 from tests.support.request_contexts import request_context
@@ -71,3 +71,11 @@ class StandIn:
         parts = []
         encoder_of(api.response, version, flat=handler.flat)(answer, parts)
         return decode(api.response, version, b"".join(parts))
+
+
+def with_large_topic():
+    """A broker with a topic `t`, whose rows are kept, and one of two partitions."""
+    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
+    broker.cluster.create_topic("t", LARGE + 50)
+    broker.cluster.create_topic("small", 2)
+    return broker

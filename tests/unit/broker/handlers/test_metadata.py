@@ -11,7 +11,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.at_once import delete_topic
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.broker.handlers.stand_ins import StandIn
+from tests.unit.broker.handlers.stand_ins import StandIn, with_large_topic
 
 VERSIONS = range(14)
 
@@ -208,9 +208,7 @@ async def test_brokers_that_serve_old_records_are_replicas_beside_the_leader():
 @pytest.fixture(scope="module")
 def large():
     """A topic whose rows are kept, and one of few partitions."""
-    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
-    broker.cluster.create_topic("t", LARGE + 50)
-    broker.cluster.create_topic("small", 2)
+    broker = with_large_topic()
     broker.cluster.topics["t"].find(RUN + 1).condition.go_offline("gone")
     return broker
 

@@ -19,7 +19,7 @@ from horolog.protocol.apis import ApiKey
 from tests.support.at_once import at_once
 from tests.support.bucket_crew import BucketCrew
 from tests.support.crew import Crew
-from tests.unit.broker.handlers.stand_ins import StandIn, ended
+from tests.unit.broker.handlers.stand_ins import ended, with_large_topic
 
 FORMS = (RowForm(ApiKey.METADATA, 1, metadata._row), RowForm(ApiKey.METADATA, 12, metadata._row))
 FORM = FORMS[1]
@@ -229,10 +229,7 @@ def test_a_topic_that_becomes_compacted_is_read_from_its_leader():
 
 @pytest.fixture
 def large():
-    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
-    broker.cluster.create_topic("t", LARGE + 50)
-    broker.cluster.create_topic("small", 2)
-    return broker
+    return with_large_topic()
 
 
 def test_rows_are_made_in_turns_and_then_at_once(large):

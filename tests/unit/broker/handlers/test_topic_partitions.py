@@ -9,7 +9,7 @@ from horolog.broker.log.partition import SERVING
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import Cursor, TopicRequest
-from tests.unit.broker.handlers.stand_ins import StandIn
+from tests.unit.broker.handlers.stand_ins import StandIn, with_large_topic
 
 SIZES = {"a": 3, "b": 1, "c": 5, "__consumer_offsets": 2}
 EVERYTHING = [(name, index) for name in sorted(SIZES) for index in range(SIZES[name])]
@@ -78,9 +78,7 @@ def test_a_partition_without_files_has_no_leader(broker):
 @pytest.fixture(scope="module")
 def large():
     """A topic whose rows are kept, and one of few partitions."""
-    broker = StandIn(max_request_partition_size_limit=str(2 * LARGE))
-    broker.cluster.create_topic("t", LARGE + 50)
-    broker.cluster.create_topic("small", 2)
+    broker = with_large_topic()
     broker.cluster.topics["t"].find(RUN + 1).condition.go_offline("gone")
     return broker
 
