@@ -6,7 +6,8 @@ It hears and says lines of JSON. The first line has its orders (`BackupOrders`);
                                                         or null if the broker could not note all at one instant
     {"moment": n, "time_ms": t, "shipped_bytes": b, "is_exact": true}    a round has made this moment
     {"fault": "..."}                                    a round has failed, and the next one goes on where it ended; or no request
-                                                        to the store has succeeded for a while
+                                                        to the store has succeeded for a while; or the disk has not answered
+    {"alive": true}                                     it runs, said each second: one that is stopped says nothing
 
 It ends with its input, which is how it learns that the broker has ended. The broker never waits for it.
 """
@@ -28,11 +29,12 @@ from horolog.base.clock import Clock, SystemClock
 from horolog.broker.backup.looking import Ends, SourceFolders
 from horolog.broker.backup.pacing import BytePace
 from horolog.broker.backup.rounds import BackupTaken, Means, RoundFailed, Rounds
-from horolog.broker.backup.silence import HeardStore, Silence, look_on
+from horolog.broker.backup.silence import HeardDisk, HeardStore, look_on
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.files import CheckpointError
-from horolog.broker.log.storage import DataFolderError, ReadOnlyStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.stores.faults import StoreError
+from horolog.stores.object_store import ObjectStore
 from horolog.stores.opening import open_store
 
 NICENESS = 15
@@ -74,12 +76,10 @@ class Talk:
         return {(topic, index): (base, size) for topic, index, base, size in self.hear()["ends"] or ()}
 
 
-def rounds_of(orders: BackupOrders, clock: Clock, silence: Silence) -> Rounds:
-    """Raises StoreError."""
+def rounds_of(orders: BackupOrders, clock: Clock, store: ObjectStore, disk: HeardDisk) -> Rounds:
     pace = BytePace(orders.bytes_per_second, clock.monotonic, time.sleep)
     means = Means(pace, lambda: uuid.uuid4().hex, time.sleep, orders.history_ms)
-    folders = SourceFolders(orders.data_dirs, ReadOnlyStorage, clock.wall_ms)
-    return Rounds(folders, HeardStore(open_store(orders.url, orders.endpoint), silence), means)
+    return Rounds(SourceFolders(orders.data_dirs, disk.storage, clock.wall_ms), store, means)
 
 
 def serve(
@@ -129,10 +129,11 @@ def main() -> None:
     talk = Talk(say, heard.get)
     orders = BackupOrders(**talk.hear())
     clock = SystemClock()
-    silence = Silence(orders.url, clock.monotonic)
-    looking = (silence, lambda fault: talk.say({"fault": fault}), time.sleep)
+    store = HeardStore(open_store(orders.url, orders.endpoint), orders.url, clock.monotonic)
+    disk = HeardDisk(clock.monotonic)
+    looking = ((store.silence, disk.silence), talk.say, time.sleep)
     threading.Thread(target=look_on, args=looking, daemon=True).start()
-    serve(rounds_of(orders, clock, silence), orders, talk, clock.monotonic, time.sleep)
+    serve(rounds_of(orders, clock, store, disk), orders, talk, clock.monotonic, time.sleep)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ BYTES = Described("backup_bytes_total", Kind.COUNTER, "Bytes of logs that were s
 FAILURES = Described(
     "backup_failures_total",
     Kind.COUNTER,
-    "Rounds of the backup that failed, times without an answer from its store, and ends of its process.",
+    "Rounds of the backup that failed, times without an answer from its store or the disk, and times that its process ended or stopped.",
 )
 FAMILIES = (AGE, MOMENTS, BYTES, FAILURES)
 

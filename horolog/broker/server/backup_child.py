@@ -1,7 +1,8 @@
 """A broker's end of its backup: starts the process that ships (`broker.backup.process`), answers it, and starts it again when it ends.
 
 Nothing of the backup is imported here, and the broker waits for nothing: for each round it notes where its logs end, which takes
-microseconds for each partition.
+microseconds for each partition. The process gives a sign of life each second. Seconds without one are counted, so that a broker that was
+itself stopped for a while finds no process silent when it goes on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 MODULE = "horolog.broker.backup.process"
 RESTART_S = 5.0
 ENDS_WITHIN_S = 2.0
+LISTEN_EVERY_S = 1.0
+MOST_UNHEARD = 15
+"""A process that has given no sign of life for so many seconds is stopped, or hangs."""
+HANGS = f"its process has given no sign of life for {MOST_UNHEARD} s"
 MOST_SAID = 20
 
 LogEnds = list[tuple[str, int, int, int]]
@@ -108,6 +113,8 @@ class BackupChild(asyncio.Protocol):
         self._process: subprocess.Popen[bytes] | None = None
         self._to_child: asyncio.WriteTransport | None = None
         self._again: asyncio.TimerHandle | None = None
+        self._listening: asyncio.TimerHandle | None = None
+        self._unheard = 0
         self._rest = b""
         self._said: deque[str] = deque(maxlen=MOST_SAID)
         self._is_over = False
@@ -119,7 +126,8 @@ class BackupChild(asyncio.Protocol):
         return f"<BackupChild to {self._orders['url']}: {self._figures}>"
 
     def figures(self) -> BackupFigures:
-        return self._figures._replace(age_s=self._clock.monotonic() - self._newest_s)
+        fault = HANGS if self._unheard >= MOST_UNHEARD else self._figures.fault
+        return self._figures._replace(age_s=self._clock.monotonic() - self._newest_s, fault=fault)
 
     # -- the process
 
@@ -141,6 +149,19 @@ class BackupChild(asyncio.Protocol):
         self._to_child, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
         await loop.connect_read_pipe(lambda: self, self._process.stdout)
         self._say(self._orders)
+        self._unheard = 0
+        self._listening = loop.call_later(LISTEN_EVERY_S, self._listen)
+
+    def _listen(self) -> None:
+        self._listening = asyncio.get_running_loop().call_later(LISTEN_EVERY_S, self._listen)
+        self._unheard += 1
+        if self._unheard == MOST_UNHEARD:
+            self._count_failure(HANGS)
+
+    def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+        self._unheard = 0
 
     async def stop(self) -> None:
         """End the process, whatever it does: the next one goes on where it was."""
@@ -149,6 +170,7 @@ class BackupChild(asyncio.Protocol):
             self._again.cancel()
         if self._starting is not None:
             await self._starting
+        self._stop_listening()
         process = self._process
         if process is None:
             return
@@ -162,11 +184,15 @@ class BackupChild(asyncio.Protocol):
         await asyncio.to_thread(process.wait)
 
     def data_received(self, data: bytes) -> None:
+        if self._unheard >= MOST_UNHEARD:
+            log.info("the backup: its process goes on")
+        self._unheard = 0
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._hear(json.loads(line))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - it has ended
+        self._stop_listening()
         process, self._process, self._rest = self._process, None, b""
         if self._is_over or process is None:
             self._process = process
@@ -190,7 +216,7 @@ class BackupChild(asyncio.Protocol):
             self._take_ends(partial(self._answer, self._process))
         elif "fault" in message:
             self._failed(message["fault"])
-        else:
+        elif "moment" in message:
             self._made(message)
 
     def _answer(self, asker: subprocess.Popen[bytes] | None, ends: LogEnds | None) -> None:
@@ -209,8 +235,12 @@ class BackupChild(asyncio.Protocol):
         self._said.clear()
 
     def _failed(self, fault: str) -> None:
+        self._figures = self._figures._replace(fault=fault)
+        self._count_failure(fault)
+
+    def _count_failure(self, fault: str) -> None:
         """Say each reason once, until there is a moment."""
-        self._figures = self._figures._replace(failures=self._figures.failures + 1, fault=fault)
+        self._figures = self._figures._replace(failures=self._figures.failures + 1)
         if fault not in self._said:
             log.error("the backup: %s", fault)
             self._said.append(fault)

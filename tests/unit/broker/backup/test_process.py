@@ -14,8 +14,9 @@ from horolog.base.clock import SystemClock
 from horolog.broker.backup import process
 from horolog.broker.backup.process import BackupOrders, Talk, read_on, rounds_of, serve
 from horolog.broker.backup.rounds import RoundFailed
-from horolog.broker.backup.silence import Silence
+from horolog.broker.backup.silence import HeardDisk, HeardStore
 from horolog.stores.faults import StoreError
+from horolog.stores.opening import open_store
 from tests.support import backed_up_folder
 from tests.support.backed_up import BackedUp
 
@@ -90,9 +91,11 @@ def test_a_round_that_fails_is_said_and_the_next_one_follows(fault):
 def test_rounds_as_ordered(tmp_path):
     folder = backed_up_folder.make(tmp_path / "data")
     orders = BackupOrders(**ORDERS | {"url": f"file://{tmp_path}/copy", "data_dirs": [str(folder)]})
-    silence = Silence(orders.url, SystemClock().monotonic)
-    done = rounds_of(orders, SystemClock(), silence).run()
-    assert repr(silence).endswith("since None>"), "the store has answered"
+    now = SystemClock().monotonic
+    store, disk = HeardStore(open_store(orders.url), orders.url, now), HeardDisk(now)
+    done = rounds_of(orders, SystemClock(), store, disk).run()
+    for one in (store, disk):
+        assert repr(one.silence).endswith("since None>"), "there was an answer"
     assert done.moment.size_bytes == len(backed_up_folder.log_of(folder))
 
 
@@ -115,10 +118,15 @@ def test_a_whole_process(tmp_path):
     ) as child:
         child.stdin.write(json.dumps(orders) + "\n")
         child.stdin.flush()
-        while (heard := json.loads(child.stdout.readline())) == {"ask": "ends"}:
-            child.stdin.write('{"ends": []}\n')
-            child.stdin.flush()
+        heard = {}
+        while "moment" not in heard:
+            heard = json.loads(child.stdout.readline())
+            if "ask" in heard:
+                child.stdin.write('{"ends": []}\n')
+                child.stdin.flush()
         assert heard["moment"] == 0
+        while heard != {"alive": True}:  # it pauses, and says so
+            heard = json.loads(child.stdout.readline())
         child.stdin.close()
         assert child.wait(timeout=30) == 0
 
@@ -127,7 +135,7 @@ def test_the_main_function(monkeypatch):
     """With a round that ends it: what it reads, says and is nice about."""
     niceness, said = [], []
 
-    def rounds(orders, _clock, _silence):
+    def rounds(orders, *_):
         raise Over(orders)
 
     class Out:
@@ -136,8 +144,9 @@ def test_the_main_function(monkeypatch):
     monkeypatch.setattr(process.signal, "signal", lambda *_: None)
     monkeypatch.setattr(os, "nice", niceness.append)
     monkeypatch.setattr(os, "_exit", lambda _: None)
-    monkeypatch.setattr(sys, "stdin", [json.dumps(ORDERS) + "\n"])
+    monkeypatch.setattr(sys, "stdin", [json.dumps(ORDERS | {"url": "file:///copy"}) + "\n"])
     monkeypatch.setattr(sys, "stdout", Out)
+    monkeypatch.setattr(process, "look_on", lambda *_: None)
     monkeypatch.setattr(process, "rounds_of", rounds)
     monkeypatch.setattr(process, "serve", lambda rounds, orders, talk, *_: talk.say({"moment": 1}))
     with pytest.raises(Over):
@@ -148,7 +157,7 @@ def test_the_main_function(monkeypatch):
     assert said == ['{"moment": 1}\n', "flushed"]
 
 
-def test_a_store_that_does_not_answer_is_said_beside_a_round(monkeypatch):
+def test_what_does_not_answer_is_said_beside_a_round(monkeypatch):
     """The thread that looks says it, while the one that serves waits."""
     said = SimpleQueue()
 
@@ -158,10 +167,15 @@ def test_a_store_that_does_not_answer_is_said_beside_a_round(monkeypatch):
     monkeypatch.setattr(process.signal, "signal", lambda *_: None)
     monkeypatch.setattr(os, "nice", lambda _: None)
     monkeypatch.setattr(os, "_exit", lambda _: None)
-    monkeypatch.setattr(sys, "stdin", [json.dumps(ORDERS) + "\n"])
+    monkeypatch.setattr(sys, "stdin", [json.dumps(ORDERS | {"url": "file:///copy"}) + "\n"])
     monkeypatch.setattr(sys, "stdout", Out)
     monkeypatch.setattr(process, "rounds_of", lambda *_: None)
     monkeypatch.setattr(process, "serve", lambda *_: None)
-    monkeypatch.setattr(process, "look_on", lambda silence, say, sleep: say(f"silent: {silence.look()}"))
+    monkeypatch.setattr(process, "look_on", lambda silences, say, sleep: say({"fault": list(map(str, silences))}))
     process.main()
-    assert json.loads(said.get(timeout=20)) == {"fault": "silent: None"}
+    assert json.loads(said.get(timeout=20)) == {
+        "fault": [
+            "<Silence: no request to the store has succeeded since None>",
+            "<Silence: the disk has not answered since None>",
+        ]
+    }

@@ -1,12 +1,17 @@
-"""For how long no request of a backup has succeeded: which answers end a silence, and how it is said once."""
+"""For how long no request of a backup has succeeded, or its disk has not answered: what ends a silence, and how it is said once."""
+
+import os
+import threading
 
 import pytest
 
 from horolog.base.clock import ManualClock
-from horolog.broker.backup.silence import LOOK_EVERY_S, SILENT_S, HeardStore, Silence, look_on
+from horolog.broker.backup.silence import LOOK_EVERY_S, SILENT_S, HeardDisk, HeardStore, look_on
+from horolog.broker.log.storage import FileMissing, ReadOnlyStorage
 from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.object_store import Created, Outcome
+from tests.support.waiting import wait_until
 
 
 class Failing(MemoryStore):
@@ -56,9 +61,9 @@ class Failing(MemoryStore):
 class World:
     def __init__(self):
         self.clock = ManualClock()
-        self.silence = Silence("s3://lake/b", self.clock.monotonic)
         self.store = Failing(self.clock)
-        self.heard = HeardStore(self.store, self.silence)
+        self.heard = HeardStore(self.store, "s3://lake/b", self.clock.monotonic)
+        self.silence = self.heard.silence
         self.store.create("a/1", b"one")
         self.store.create("a/2", b"two")
 
@@ -153,6 +158,60 @@ def test_a_page_of_a_list_may_fail(world):
     assert "away" in world.silence.look()
 
 
+READS = {
+    "list_dir": lambda storage, folder: storage.list_dir(folder),
+    "exists": lambda storage, folder: storage.exists(f"{folder}/log"),
+    "is_dir": lambda storage, folder: storage.is_dir(folder),
+    "stat": lambda storage, folder: storage.stat(f"{folder}/log"),
+    "read_all": lambda storage, folder: storage.read_all(f"{folder}/log"),
+    "pread": lambda storage, folder: storage.open_apart(f"{folder}/log").pread(2, 1),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_the_disk_is_read_and_each_answer_ends_its_silence(tmp_path, read):
+    (tmp_path / "log").write_bytes(b"abcd")
+    clock, noted = ManualClock(), []
+    disk = HeardDisk(clock.monotonic)
+    begin = disk.silence.begin
+    disk.silence.begin = lambda reason: (noted.append(reason), begin(reason))
+    assert READS[read](disk.storage(), str(tmp_path)) == READS[read](ReadOnlyStorage(), str(tmp_path))
+    assert noted
+    assert noted[0].startswith(f"reading {tmp_path}")
+    clock.advance(100_000)
+    assert disk.silence.look() is None
+
+
+def test_a_file_that_is_not_there_is_an_answer(tmp_path):
+    clock = ManualClock()
+    disk = HeardDisk(clock.monotonic)
+    with pytest.raises(FileMissing):
+        disk.storage().read_all(f"{tmp_path}/none")
+    clock.advance(100_000)
+    assert disk.silence.look() is None
+
+
+def test_a_read_that_hangs_is_said_while_it_does(tmp_path):
+    """A pipe is a file whose opening hangs, for as long as nobody writes it."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    clock, read = ManualClock(), []
+    disk = HeardDisk(clock.monotonic)
+    reader = threading.Thread(target=lambda: read.append(disk.storage().read_all(str(path))), daemon=True)
+    reader.start()
+    wait_until(lambda: "None" not in repr(disk))
+    assert disk.silence.look() is None
+    clock.advance(int(SILENT_S * 1000))
+    assert disk.silence.look() == f"the disk has not answered for 15 s: reading {path}"
+    assert disk.silence.look() is None
+    path.write_bytes(b"at last")
+    reader.join()
+    assert read == [b"at last"]
+    clock.advance(int(SILENT_S * 1000))
+    assert disk.silence.look() is None
+    assert repr(disk) == "<HeardDisk: <Silence: the disk has not answered since None>>"
+
+
 def test_it_looks_again_and_again(world):
     class Over(Exception):
         pass
@@ -165,10 +224,11 @@ def test_it_looks_again_and_again(world):
         if len(slept) == 4:
             raise Over
 
-    world.silence.begin()
+    world.silence.begin("it hangs")
     with pytest.raises(Over):
-        look_on(world.silence, said.append, sleep)
-    assert len(said) == 1
+        look_on([HeardDisk(world.clock.monotonic).silence, world.silence], said.append, sleep)
+    fault = {"fault": "no request to the store has succeeded for 15 s: it hangs"}
+    assert said == [{"alive": True}, fault, {"alive": True}, {"alive": True}]
     assert slept == [LOOK_EVERY_S] * 4
     assert repr(world.heard).startswith("<HeardStore of <MemoryStore")
-    assert repr(world.silence) == "<Silence of s3://lake/b since 0.0>"
+    assert repr(world.silence) == "<Silence: no request to the store has succeeded since 0.0>"

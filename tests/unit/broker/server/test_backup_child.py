@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -115,6 +117,49 @@ async def test_a_process_that_ends_is_started_again(started, monkeypatch, caplog
     await until(lambda: one.figures().moments >= 2)
     assert one.figures().failures >= 1
     assert "its process has ended" in caplog.text
+
+
+LIVE = "say(fault='the store is away')\nwhile True:\n    say(alive=True)\n    time.sleep(0.001)\n"
+
+
+async def test_a_process_that_is_stopped_is_said_once_until_it_goes_on(started, monkeypatch, caplog):
+    monkeypatch.setattr(backup_child, "LISTEN_EVERY_S", 0.02)
+    with caplog.at_level("INFO"):
+        one = started(child(LIVE))
+        await until(lambda: one.figures().fault == "the store is away")
+        pid = one._process.pid
+        os.kill(pid, signal.SIGSTOP)
+        await until(lambda: one.figures().fault == backup_child.HANGS)
+        failures = one.figures().failures
+        assert failures >= 2
+        assert caplog.text.count(backup_child.HANGS) == 1
+        os.kill(pid, signal.SIGCONT)
+        await until(lambda: one.figures().fault == "the store is away")
+    assert one.figures().failures == failures, "once for each time"
+    assert "its process goes on" in caplog.text
+
+
+async def test_the_next_process_has_its_own_time(started, monkeypatch):
+    monkeypatch.setattr(backup_child, "LISTEN_EVERY_S", 0.02)
+    monkeypatch.setattr(backup_child, "RESTART_S", 0.01)
+    one = started(child("time.sleep(600)\n"))
+    await until(lambda: one.figures().fault == backup_child.HANGS)
+    first = one._process
+    one._command = lambda: [sys.executable, "-c", HEAD + LIVE]
+    first.kill()
+    await until(lambda: one.figures().fault == "the store is away")
+    assert one._process is not first
+
+
+async def test_a_process_that_is_stopped_is_killed_at_the_end(monkeypatch):
+    monkeypatch.setattr(backup_child, "ENDS_WITHIN_S", 0.1)
+    one = child(LIVE)
+    one.begin()
+    await until(lambda: one.figures().failures == 1)
+    process = one._process
+    os.kill(process.pid, signal.SIGSTOP)
+    await one.stop()
+    assert process.returncode == -9
 
 
 async def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch, caplog):
