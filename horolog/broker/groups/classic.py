@@ -13,10 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.config.settings import Settings
 from horolog.broker.groups.classic_events import (
     AssignmentsStored,
     Client,
+    ClientsWaited,
     Downgraded,
     EmptinessStored,
     Event,
@@ -302,6 +304,7 @@ def _begin_rebalance(step: ClassicStep) -> None:
     group = step.group
     if group.state is GroupState.COMPLETING:
         _drop_assignments(step, ErrorCode.REBALANCE_IN_PROGRESS)
+        _stop_store_timer(step)
     step.stop(group.sync_timer)
     is_first = group.state is GroupState.EMPTY
     group.go_to(GroupState.PREPARING, step.now_ms)
@@ -423,9 +426,9 @@ def _sync(step: ClassicStep, event: SyncGroup) -> None:
         assignments = {member_id: event.assignments.get(member_id, b"") for member_id in group.members}
         record = record_of(group, assignments)
         step.write([group.entry(record)], partial(AssignmentsStored, group.generation, assignments, record))
-        for one in group.members.values():
-            if one.syncing is not None:
-                step.answer_if_late(one.syncing, SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        group.store_timer = group.store_timer or GroupTimer(ClientsWaited(group.generation))
+    if group.store_timer is not None:
+        step.start(group.store_timer, round(ANSWERED_WITHIN_S * 1000), unless_running=True)
 
 
 def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
@@ -447,6 +450,7 @@ def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
         group.stored = event.record
     if group.state is not GroupState.COMPLETING or group.generation != event.generation:
         return  # another rebalance was faster, and has answered the waiting requests
+    _stop_store_timer(step)
     if event.code:
         _drop_assignments(step, sync_code(event.code))
         _begin_rebalance(step)
@@ -457,6 +461,18 @@ def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
     for member in group.members.values():
         member.assignment = event.assignments.get(member.id, b"")
         _answer_sync(step, member, _synced(group, member))
+
+
+def _stop_store_timer(step: ClassicStep) -> None:
+    timer, step.group.store_timer = step.group.store_timer, None
+    step.stop(timer)
+
+
+def _clients_waited(step: ClassicStep, event: ClientsWaited) -> None:
+    """Refuse all that wait for the assignments. These count once they are written: a member that returns then gets its own."""
+    if step.group.state is GroupState.COMPLETING and step.group.generation == event.generation:
+        for member in step.group.members.values():
+            _answer_sync(step, member, SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
 
 def _answer_sync(step: ClassicStep, member: Member, response: SyncGroupResponse) -> None:
@@ -592,6 +608,7 @@ def _killed(step: ClassicStep, event: Killed) -> None:
     group.pending.clear()
     step.stop(group.join_timer)
     step.stop(group.sync_timer)
+    _stop_store_timer(step)
     for member in group.members.values():
         step.stop(member.session)
         _refuse_waiting(step, member, event.code)
@@ -607,6 +624,7 @@ _STEPS: dict[type, Callable[[ClassicStep, Any], None]] = {
     FirstWaitOver: _first_wait_over,
     JoinOver: _join_over,
     SyncOver: _sync_over,
+    ClientsWaited: _clients_waited,
     AssignmentsStored: _assignments_stored,
     NewIdStored: _new_id_stored,
     PlaceStored: _place_stored,

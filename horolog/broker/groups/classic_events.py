@@ -143,6 +143,12 @@ class SyncOver(NamedTuple):
     generation: int
 
 
+class ClientsWaited(NamedTuple):
+    """The assignments of a generation are still not written, and clients wait no longer."""
+
+    generation: int
+
+
 # -- writes that have finished or failed
 
 
@@ -210,6 +216,7 @@ Event = (
     | FirstWaitOver
     | JoinOver
     | SyncOver
+    | ClientsWaited
     | AssignmentsStored
     | NewIdStored
     | PlaceStored

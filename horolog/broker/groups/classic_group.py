@@ -150,6 +150,7 @@ class ClassicGroup:
         "state",
         "state_since_ms",
         "statics",
+        "store_timer",
         "stored",
         "subscribed",
         "supported",
@@ -180,6 +181,8 @@ class ClassicGroup:
         self.new_member_added = False
         self.join_timer: GroupTimer | None = None
         self.sync_timer: GroupTimer | None = None
+        self.store_timer: GroupTimer | None = None
+        """There is one while assignments are being written."""
 
     def __repr__(self) -> str:
         return f"<ClassicGroup {self.id} {self.state.value}, generation {self.generation}, {len(self.members)} members>"

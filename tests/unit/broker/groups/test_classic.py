@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.base.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.groups import classic
 from horolog.broker.groups.classic import decide
 from horolog.broker.groups.classic_events import (
@@ -92,6 +93,7 @@ def timers(group, decision):
     named = {id(member.session): f"session {member.id}" for member in group.members.values()}
     named |= {id(timer): f"pending {member_id}" for member_id, timer in group.pending.items()}
     named |= {id(group.join_timer): "join", id(group.sync_timer): "sync"}
+    named |= {id(group.store_timer): "store"}
     return [(named.get(id(timer), "gone"), after_ms) for timer, after_ms, _ in decision.timers]
 
 
@@ -199,7 +201,7 @@ def test_assignments_are_told_once_they_are_written():
     told = step(group, decision.then(OK))
     assert (group.state, codes(told)) == (S, [("sync of a-1", OK), ("sync of b-1", OK)])
     assert [answer.response.assignment for answer in told.answers] == [b"pa", b"pb"]
-    assert timers(group, told) == [("session a-1", 10_000), ("session b-1", 10_000)]
+    assert timers(group, told) == [("gone", None), ("session a-1", 10_000), ("session b-1", 10_000)]
 
 
 @pytest.mark.parametrize(
@@ -369,12 +371,26 @@ def test_nobody_is_back_yet():
 
 def test_all_that_wait_for_assignments_are_answered_where_these_are_not_written_in_time():
     group = group_in(C)
-    step(group, sync("b-1"))
-    decision = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb"}))
-    assert [(str(one.to), one.response.error_code) for one in decision.late] == [
-        ("sync of a-1", GONE),
-        ("sync of b-1", GONE),
-    ]
+    assert timers(group, step(group, sync("b-1"))) == [], "it waits for the leader, as long as the rebalance may take"
+    written = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb"}))
+    assert timers(group, written) == [("store", ANSWERED_WITHIN_S * 1000)]
+    (due,) = written.timers
+    assert due.unless_running
+    late = step(group, due.timer.event)
+    assert codes(late) == [("sync of a-1", GONE), ("sync of b-1", GONE)]
+    again = step(group, sync("b-1"))
+    assert again.timers == [due]
+    stored = step(group, written.then(OK))
+    assert (codes(stored), group.state) == ([("sync of b-1", OK)], S)
+    assert ("gone", None) in timers(group, stored)
+
+
+def test_a_rebalance_ends_the_wait_for_assignments():
+    group = group_in(C)
+    written = step(group, sync("a-1"))
+    assert ("gone", None) in timers(group, step(group, NEW))
+    assert group.store_timer is None
+    assert (step(group, written.timers[0].timer.event).answers, group.state) == ([], P)
 
 
 def test_the_time_to_sync_is_over():

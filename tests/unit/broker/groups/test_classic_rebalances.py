@@ -326,16 +326,55 @@ def test_a_leader_whose_assignments_are_not_written_in_time_asks_again(pair, wor
     world.advance(ANSWERED_WITHIN_MS - 1)
     assert (leader.synced, follower.synced) == (None, None)
     world.advance(1)
-    assert (leader.synced.error_code, follower.synced) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+    assert [one.synced.error_code for one in pair] == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
     generation = leader.generation
-    leader.send_join()
-    assert (leader.joined.error_code, leader.generation) == (0, generation)
+    for one in (leader, follower):
+        one.send_join()
+        assert (one.joined.error_code, one.generation) == (0, generation)
     leader.send_sync(given)
+    follower.send_sync()
     world.committer.holds = False
     world.tick()
     assert [one.synced.assignment for one in pair] == [one.id.encode() for one in pair]
     world.advance(ANSWERED_WITHIN_MS)
     assert [one.synced.error_code for one in pair] == [0, 0]
+
+
+def test_a_follower_that_asks_while_assignments_are_not_written_waits_no_longer_than_others(pair, world):
+    a, b = pair
+    world.committer.holds = True
+    for one in pair:
+        one.send_join()
+    leader, follower = (a, b) if a.leads else (b, a)
+    follower.send_join()
+    leader.send_sync({one.id: one.id.encode() for one in pair})
+    for _ in range(2):
+        follower.send_sync()
+        for _ in range(4):
+            world.advance(ANSWERED_WITHIN_MS // 4)
+            leader.heartbeat()
+        assert follower.synced.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    follower.send_sync()
+    world.committer.holds = False
+    world.tick()
+    assert follower.synced.assignment == follower.id.encode()
+
+
+def test_a_leader_that_is_gone_after_its_answer_is_removed(pair, world):
+    a, b = pair
+    world.committer.holds = True
+    for one in pair:
+        one.send_join()
+    leader, follower = (a, b) if a.leads else (b, a)
+    follower.send_join()
+    leader.send_sync({})
+    follower.send_sync()
+    world.advance(ANSWERED_WITHIN_MS)
+    assert leader.synced.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    follower.send_sync()
+    world.advance(group_of(world).members[leader.id].session_timeout_ms)
+    assert follower.synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert list(group_of(world).members) == [follower.id]
 
 
 @pytest.mark.parametrize("rebalances", [False, True])
