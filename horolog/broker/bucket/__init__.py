@@ -58,6 +58,7 @@ __all__ = [
     "shipped_expiry",
     "shipped_partition",
     "shipped_safety",
+    "short_turns",
     "store_access",
     "store_clock",
     "store_cluster",

@@ -1,32 +1,36 @@
-"""Removes the local files of partitions that other brokers lead from now on, some in each turn of the loop.
+"""Closes the local files of partitions that other brokers lead from now on, or that are deleted, and removes them, some in each turn of the loop.
 
-Thousands may be given up with one entry. Their partitions are gone at once; only the files take their time. A partition that is made again
-meanwhile is removed from the list, because making it clears its folder. Files that are left at a stop go with the next start.
+Thousands may be given up with one entry. Their partitions are gone at once: they take no appends, and no request finds them. Only the
+files take their time. A partition that is made again meanwhile is removed from the list, because making it clears its folder. Files that are left
+at a stop go with the next start.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from horolog.broker.bucket.block_fetcher import Soon
+from horolog.broker.bucket.short_turns import ShortTurns
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager import LogManager, made_elsewhere
+from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.on_record.cluster_file import Place
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
-TURN_S = 0.003
-MOST_IN_TURN = 100
-"""Where the clock stands still."""
-
 
 class _Left(NamedTuple):
-    topic: str
-    number: int
+    partition: Partition | None
+    """None if it was not open yet."""
     config: TopicConfig
+
+    def close(self) -> None:
+        if self.partition is not None:
+            closing.close_files(self.partition)
 
 
 class Clearing:
@@ -34,55 +38,43 @@ class Clearing:
 
     def __init__(self, logs: LogManager, soon: Soon, now: Callable[[], float]) -> None:
         self._logs = logs
-        self._soon = soon
-        self._now = now
-        self._left: dict[Place, _Left] = {}
-        self._is_due = False
+        self._left: OrderedDict[TopicPartition, _Left] = OrderedDict()
+        self._turns = ShortTurns(self._clear_next, soon, now)
 
     def __repr__(self) -> str:
         return f"<Clearing: {len(self._left)} partitions>"
 
-    def add(self, place: Place, topic: str, index: int, config: TopicConfig) -> None:
+    def add(self, key: TopicPartition, config: TopicConfig) -> None:
         """A partition is led here no more: it is gone at once, and its files will be."""
-        made_elsewhere.forget(self._logs, (topic, index))
-        self._left[place] = _Left(topic, index, config)
-        self._plan()
+        self.drop(key)
+        self._left[key] = _Left(made_elsewhere.forget(self._logs, key), config)
+        self._turns.go_on()
 
-    def drop(self, place: Place) -> None:
-        """It is made again, or the broker stops: its files are the business of others."""
-        self._left.pop(place, None)
-
-    def finish(self, place: Place) -> None:
-        """Remove its files at once: its topic is deleted."""
-        left = self._left.pop(place, None)
+    def drop(self, key: TopicPartition) -> None:
+        """It is made again: what lies in its folder is the business of others."""
+        left = self._left.pop(key, None)
         if left is not None:
-            self._clear(left)
+            left.close()
 
     def end(self) -> None:
         """Remove nothing more: the folders are closed."""
+        for left in self._left.values():
+            left.close()
         self._left.clear()
 
-    def _plan(self) -> None:
-        if self._left and not self._is_due:
-            self._is_due = True
-            self._soon(self._turn)
+    def _clear_next(self) -> bool:
+        if self._left:
+            key, left = self._left.popitem(last=False)
+            left.close()
+            self._clear(key, left.config)
+        return bool(self._left)
 
-    def _turn(self) -> None:
-        self._is_due = False
-        ends_s = self._now() + TURN_S
-        for place in list(self._left)[:MOST_IN_TURN]:
-            self.finish(place)
-            if self._now() > ends_s:
-                break
-        self._plan()
-
-    def _clear(self, left: _Left) -> None:
+    def _clear(self, key: TopicPartition, config: TopicConfig) -> None:
         try:
-            made_elsewhere.clear(self._logs, left.topic, left.number, left.config)
+            made_elsewhere.clear(self._logs, *key, config)
         except StorageFault as fault:
             log.error(
                 "the local files of %s-%s could not be removed; the broker removes them when it leads the partition again: %s",
-                left.topic,
-                left.number,
+                *key,
                 fault,
             )

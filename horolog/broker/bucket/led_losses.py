@@ -25,15 +25,11 @@ class LedLosses:
     def lines(self) -> dict[str, str]:
         """Which records cannot be read, and why, by the objects that are lost."""
         fronts = [led.front for led in self._led.values() if led.front is not None]
-        found = {key: line for front in fronts for key, line in front.unreadable().items()}
-        metas = self._metas()
-        if metas is not None:
-            metas.fetcher.lost.keep(found)
-        return found
+        return {key: line for front in fronts for key, line in front.unreadable().items()}
 
     def look(self) -> None:
-        """Ask for lost objects again that a partition still needs."""
+        """Ask for lost objects again that a partition still needs, and forget the others."""
         metas = self._metas()
         if metas is not None and metas.fetcher.lost:
-            self.lines()  # which forgets the others
+            metas.fetcher.lost.keep(self.lines())
             metas.fetcher.ask_again()

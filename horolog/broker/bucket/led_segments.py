@@ -11,6 +11,7 @@ from horolog.base.clock import Clock
 from horolog.base.readable import counted
 from horolog.broker.base.answers import run
 from horolog.broker.base.own_thread import AtOnce, OffLoop
+from horolog.broker.bucket.block_fetcher import Soon
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all
 from horolog.broker.bucket.covered import Covered
@@ -18,13 +19,15 @@ from horolog.broker.bucket.local_segments import LocalSegments
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.manifest_history import History, history_of
 from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper, Moved
-from horolog.broker.bucket.names import segments
+from horolog.broker.bucket.manifest_reader import remove_manifests
+from horolog.broker.bucket.names import manifests, segments
 from horolog.broker.bucket.object_removals import ObjectRemovals
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.upload_plan import is_whole
+from horolog.broker.on_record.cluster_file import Place
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,8 @@ DAY_MS = 24 * HOUR_MS
 SWEEPS_EVERY_S = 86_400.0
 TRIES_AGAIN_S = 60.0
 """After a sweep that had to wait for a manifest or an upload."""
+REMOVALS_AT_ONCE = 4
+"""Producers wait for the same store."""
 HISTORY_STEP_S = 60.0
 """Of the manifests that are superseded within it, one stays: a restore needs no more."""
 
@@ -68,6 +73,7 @@ class LedSegments:
         new_nonce: Callable[[], bytes],
         care: SegmentCare,
         room_bytes: Callable[[], int],
+        soon: Soon,
     ) -> None:
         """`room_bytes` is how much of the cache is left for local copies."""
         self.removals = ObjectRemovals(store, clock.monotonic, care.stays_ms)
@@ -75,7 +81,7 @@ class LedSegments:
             store, new_nonce, ManifestEvents(self._named, self.removals.later, self._stays, self._taken_up)
         )
         uploads = Uploads(
-            clock, new_nonce, care.off_loop, care.close_after_ms, self.manifests.name, self.manifests.ends
+            clock, new_nonce, care.off_loop, soon, care.close_after_ms, self.manifests.name, self.manifests.ends
         )
         self.uploader = SegmentUploader(store, uploads)
         self.local = LocalSegments(room_bytes, clock.wall_ms)
@@ -86,6 +92,9 @@ class LedSegments:
         """When the last of the superseded manifests was made that stay."""
         self._sweeps: deque[_Sweep] = deque()
         self._is_sweeping = False
+        self._gone: deque[Place] = deque()
+        """Deleted partitions whose objects are still to be removed."""
+        self._removing_count = 0
 
     def __repr__(self) -> str:
         return f"<LedSegments: {self.manifests!r}, {self.uploader!r}, {self.removals!r}>"
@@ -107,6 +116,26 @@ class LedSegments:
         """Its topic is deleted."""
         self.manifests.remove(partition)
         self.drop(partition)
+
+    def remove_objects(self, place: Place) -> None:
+        """Remove what the store has of a partition whose topic is deleted: of a few at a time, however many the topic has."""
+        self._gone.append(place)
+        if self._removing_count < REMOVALS_AT_ONCE:
+            self._removing_count += 1
+            run(self._remove_gone())
+
+    async def _remove_gone(self) -> None:
+        while self._gone:
+            await self._remove_objects(self._gone.popleft())
+        self._removing_count -= 1
+
+    async def _remove_objects(self, place: Place) -> None:
+        """The manifests of a deleted topic go before its segments, which readers finish: at once, if there is no history of them."""
+        if self._care.history_ms():
+            self.removals.later(one.key for one in await self._store.list(manifests(*place)))
+        else:
+            await remove_manifests(self._store, place)
+        self.removals.later(one.key for one in await self._store.list(segments(*place)))
 
     def move_start(self, partition: ShippedPartition, offset: int, moved: Moved) -> None:
         self.manifests.move(partition, offset, moved)

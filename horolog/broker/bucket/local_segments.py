@@ -6,7 +6,7 @@ The ones that were uploaded first go first.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,7 +29,9 @@ class LocalSegments:
         """`room_bytes` is how much of the cache the blocks leave."""
         self._room_bytes = room_bytes
         self._now_ms = now_ms
-        self._copies: deque[_Copy] = deque()
+        self._copies: OrderedDict[str, _Copy] = OrderedDict()
+        """By the keys of the logs in the bucket."""
+        self._keys: dict[ShippedPartition, set[str]] = {}
         self.kept_bytes = 0
 
     def __repr__(self) -> str:
@@ -37,17 +39,19 @@ class LocalSegments:
 
     def add(self, partition: ShippedPartition, segment: BucketSegment) -> None:
         """A manifest names a segment that lies here as well."""
-        self._copies.append(_Copy(partition, segment))
+        self._copies[segment.log_key] = _Copy(partition, segment)
+        self._keys.setdefault(partition, set()).add(segment.log_key)
         self.kept_bytes += segment.contents.size_bytes
 
     def drop(self, partition: ShippedPartition) -> None:
         """Its local log goes."""
-        self._copies = deque(one for one in self._copies if one.partition is not partition)
-        self.kept_bytes = sum(one.segment.contents.size_bytes for one in self._copies)
+        for key in self._keys.pop(partition, ()):
+            self.kept_bytes -= self._copies.pop(key).segment.contents.size_bytes
 
     def look(self) -> None:
         while self._copies and self.kept_bytes > self._room_bytes():
-            partition, segment = self._copies.popleft()
+            key, (partition, segment) = self._copies.popitem(last=False)
+            self._keys[partition].remove(key)
             self.kept_bytes -= segment.contents.size_bytes
             self._move(partition, segment)
 

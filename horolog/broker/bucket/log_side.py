@@ -24,8 +24,8 @@ from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.led_tails import Begun, Led, LedTails
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
-from horolog.broker.bucket.manifest_reader import StoredManifests, readable, remove_manifests
-from horolog.broker.bucket.names import Wal, manifests, segments
+from horolog.broker.bucket.manifest_reader import StoredManifests, readable
+from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.parallel import both, in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
@@ -129,7 +129,7 @@ class BucketLog:
         self._queued: list[_Pending] = []
         self._clearing = Clearing(logs, self._loop.call_soon, self._clock.monotonic)
         self._led: dict[Place, ShippedPartition] = {}
-        self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
+        self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes, self._loop.call_soon)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
         self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care)
@@ -248,26 +248,17 @@ class BucketLog:
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
-            self._clearing.add(place, partition.topic, partition.index, partition.config)
+            self._clearing.add((partition.topic, partition.index), partition.config)
         elif pending is not None:
-            self._clearing.add(place, pending.opening.topic, pending.opening.partition, pending.opening.config)
+            self._clearing.add((pending.opening.topic, pending.opening.partition), pending.opening.config)
 
     def remove(self, place: Place) -> None:
         is_mine, partition = place in self._pending, self._led.get(place)
         if partition is not None:
             self.of_bucket.remove(partition)
         self.give_up(place)
-        self._clearing.finish(place)
         if is_mine or partition is not None:
-            run(self._remove_objects(place))
-
-    async def _remove_objects(self, place: Place) -> None:
-        """The manifests of a deleted topic go before its segments, which readers finish: at once, if there is no history of them."""
-        if self._care.history_ms():
-            self.of_bucket.removals.later(one.key for one in await self._store.list(manifests(*place)))
-        else:
-            await remove_manifests(self._store, place)
-        self.of_bucket.removals.later(one.key for one in await self._store.list(segments(*place)))
+            self.of_bucket.remove_objects(place)
 
     def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:
         assert isinstance(partition, ShippedPartition)
@@ -326,7 +317,7 @@ class BucketLog:
         everything = runs_of(opening, indexes)
         begin = max(covered.log_start_offset, covered.end_offset)
         runs = [one for one in everything if one.run.next_offset > begin]
-        self._clearing.drop(opening.place)
+        self._clearing.drop((opening.topic, opening.partition))
         copy = LocalCopy(self._logs, opening, self._clock.wall_ms(), covered)
 
         def take(found: FoundRun, data: bytes | memoryview) -> None:

@@ -20,6 +20,7 @@ from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.own_thread import OffLoop
 from horolog.broker.base.store_figures import UploadFigures
 from horolog.broker.bucket import closed_segment, segment_meta, upload_plan
+from horolog.broker.bucket.block_fetcher import Soon
 from horolog.broker.bucket.bucket_segment import BucketSegment, described
 from horolog.broker.bucket.closed_segment import ClosedSegment, Content
 from horolog.broker.bucket.covered import Covered
@@ -27,6 +28,7 @@ from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.short_turns import ShortTurns
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.upload_plan import Due, InBucket
 from horolog.broker.log.producers import RowFileError, producers_file, snapshot_file
@@ -46,6 +48,7 @@ class Uploads(NamedTuple):
     clock: Clock
     new_nonce: Callable[[], bytes]
     off_loop: OffLoop
+    soon: Soon
     close_after_ms: Callable[[], int]
     """The age at which a segment is closed."""
     uploaded: Callable[[ShippedPartition, BucketSegment], None]
@@ -90,6 +93,7 @@ class SegmentUploader:
         self._under_way = 0
         self._next: deque[tuple[ShippedPartition, _Going]] = deque()
         """The partitions that were not asked for a segment since the last look."""
+        self._turns = ShortTurns(self._begin_next, uploads.soon, uploads.clock.monotonic)
         self.uploaded_count = self.uploaded_bytes = self.failed_count = 0
 
     def __repr__(self) -> str:
@@ -125,17 +129,17 @@ class SegmentUploader:
         """Close old segments, and upload closed ones, so many at a time; not fewer than before while partitions wait for that."""
         self._at_once = max(at_once, self._at_once) if self._next else at_once
         self._next = deque(self._going.items())
-        for partition in list(self._going):
-            if partition.condition.takes_appends:
-                self._close_old(partition)
-        self._begin_some()
+        self._turns.go_on()
 
-    def _begin_some(self) -> None:
-        """Begin as many uploads as may be under way."""
-        while self._next and self._under_way < self._at_once:
-            partition, going = self._next.popleft()
-            if self._is_current(partition, going) and partition.condition.takes_appends:
-                self._begin(partition, going)
+    def _begin_next(self) -> bool:
+        """Begin an upload of the next partition, if it has one; returns whether others may have one, and more may be under way."""
+        if not self._next or self._under_way >= self._at_once:
+            return False
+        partition, going = self._next.popleft()
+        if self._is_current(partition, going) and partition.condition.takes_appends:
+            self._close_old(partition)
+            self._begin(partition, going)
+        return True
 
     def _close_old(self, partition: ShippedPartition) -> None:
         active = partition.segments[-1]
@@ -172,7 +176,7 @@ class SegmentUploader:
         going.is_under_way = False
         if content is not None and self._is_current(partition, going):
             self._begin(partition, going)
-        self._begin_some()
+        self._turns.go_on()
 
     async def _read(self, partition: ShippedPartition, going: _Going, due: Due, nonce: bytes) -> Content | None:
         """None if it cannot be read now, which is logged."""

@@ -289,9 +289,8 @@ class ShippedSafety:
         self._dirty.pop(partition, None)
         for number in self._numbers:
             number.ends.pop(partition, None)
-        reason = fault or _not_safe(partition)
         for _, call in self._waits.pop(partition, ()):
-            call.failures[partition] = reason
+            call.failures[partition] = fault or _not_safe(partition)
             call.remaining -= 1
             if not call.remaining:
                 call.done(call.failures)

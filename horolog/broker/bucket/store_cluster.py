@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from horolog.broker.base.late_answers import InTime
@@ -13,7 +13,7 @@ from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
-from horolog.broker.cluster.cluster_state import Step
+from horolog.broker.cluster.cluster_state import FoldersRemoved, Step
 from horolog.broker.cluster.served_topics import StartMoved
 from horolog.broker.commit.safety import NotSafe
 from horolog.broker.log.partition import Partition
@@ -124,6 +124,13 @@ class StoreCluster(Cluster):
         for index in range(0 if topic is None else topic.partition_count):
             self._leading.remove((topic_id, index))
         super()._delete(name, topic_id)
+
+    def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
+        """Folders are copies: they may be removed later, and a topic of the same name does not mind them."""
+        self.changes.note(FoldersRemoved(frozenset(topics)))
+
+    def _is_leaving(self, name: str) -> bool:  # noqa: ARG002
+        return False
 
     def take_away(self, place: Place) -> Partition | None:
         """Serve clients no more of a partition; None if they are not served of it."""

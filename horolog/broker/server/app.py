@@ -145,8 +145,7 @@ class Broker:
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
-        if settings.horolog_read_only:
-            storage = _only_read(storage, data_dirs)
+        storage = _only_read(storage, data_dirs) if settings.horolog_read_only else storage
         self.logs = LogManager(data_dirs, storage, clock, self.settings, process.share, process.partitions)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
@@ -183,7 +182,8 @@ class Broker:
         self.hand_overs = process.hand_overs(
             self.cluster, self.placement, process.peers, self.committer, self.workers, loop
         )
-        self.turns, self.sent_back = KeyedQueue(), RetryGuard(clock.monotonic)
+        self.turns = KeyedQueue()
+        self.sent_back = RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, process.brokers)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)

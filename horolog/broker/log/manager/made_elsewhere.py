@@ -32,7 +32,9 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
     Nothing waits for the disk, since many partitions come and go at a time: what a power cut brings back is dropped before it is made again.
     """
     key = topic, index
-    forget(logs, key)
+    known = forget(logs, key)
+    if known is not None:
+        closing.close_files(known)
     holders = [one for one in logs.folders.usable() if one.holds(key)]
     for folder in holders:
         folder.drop(key, config)
@@ -41,13 +43,13 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
     return place_in(folder.path, key)
 
 
-def forget(logs: LogManager, key: TopicPartition) -> None:
-    """Serve a partition no more; its files are still to be dropped."""
+def forget(logs: LogManager, key: TopicPartition) -> Partition | None:
+    """Serve a partition no more; the caller closes its files, which are still to be dropped."""
     known = logs.partitions.pop(key, None)
     if known is not None:
         logs.folders.of(known).partitions.pop(key, None)
         known.condition.delete()
-        closing.close_files(known)
+    return known
 
 
 def open_made(

@@ -1,7 +1,14 @@
 """Partitions that the log's half gives up: their files go in turns, unless they are made again, deleted, or the broker stops."""
 
-from tests.support.log_model import read_all
-from tests.support.shipping import put_object, run_at
+from itertools import pairwise
+
+import pytest
+
+from horolog.broker.bucket.log_side import BucketLog
+from horolog.broker.bucket.seams import Opening, Stretch
+from horolog.broker.bucket.short_turns import MOST_IN_TURN
+from tests.support.log_model import read_all, small_config
+from tests.support.shipping import append, put_object, run_at
 from tests.unit.broker.bucket.test_log_side import ONE, TWO, side, store
 
 __all__ = ["side", "store"]
@@ -20,13 +27,41 @@ def test_a_partition_that_is_led_again_at_once_keeps_its_new_files(store, side):
     assert len(read_all(again)) == 1
 
 
-def test_files_of_a_deleted_topic_go_at_once_also_after_it_was_given_up(store, side):
+@pytest.mark.parametrize("leave", [BucketLog.remove, BucketLog.give_up])
+def test_leaving_many_partitions_touches_no_file_before_the_next_turn(side, leave):
+    places = [side.open((1, TWO), partition=number) for number in range(300)]
+    side.loop.advance()
+    storage = side.logs.resources.storage
+    rename, renamed, counts = storage.rename, [], [0]
+    storage.rename = lambda *paths: (renamed.append(paths), rename(*paths))
+    for place in places:
+        leave(side.log, place)
+    assert renamed == []
+    assert all(one.condition.is_deleted for one in side.opened)
+
+    def note():
+        counts.append(len(renamed))
+        if counts[-1] < 300:
+            side.loop.call_soon(note)
+
+    side.loop.call_soon(note)
+    side.loop.advance()
+    assert max(after - before for before, after in pairwise(counts)) <= MOST_IN_TURN
+    assert not any(storage.is_dir(one.directory) for one in side.opened)
+
+
+def test_a_topic_of_the_same_name_as_a_deleted_one_keeps_its_files(store, side):
     place = side.open((1, TWO))
     side.loop.advance()
-    (partition,) = side.opened
-    side.log.give_up(place)
     side.log.remove(place)
-    assert not side.logs.resources.storage.is_dir(partition.directory)
+    other = Opening("t", b"other topic's id", 0, small_config(), (Stretch(0, TWO),))
+    put_object(store, TWO, 0, run_at(0, 0, topic_id=other.topic_id))
+    side.log.open_from(other, side.opened.append)
+    side.loop.advance(1)
+    again = side.opened[-1]
+    assert (again.topic_id, again.condition.fault) == (other.topic_id, None)
+    assert side.logs.resources.storage.is_dir(again.directory)
+    append(again, 5)
 
 
 def test_nothing_is_cleared_after_a_stop(store, side):

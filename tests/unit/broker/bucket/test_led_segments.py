@@ -8,7 +8,7 @@ import pytest
 from horolog.base.clock import ManualClock
 from horolog.broker.bucket import manifest_pages
 from horolog.broker.bucket.covered import NOTHING
-from horolog.broker.bucket.led_segments import SWEEPS_EVERY_S, TRIES_AGAIN_S, LedSegments, SegmentCare
+from horolog.broker.bucket.led_segments import REMOVALS_AT_ONCE, SWEEPS_EVERY_S, TRIES_AGAIN_S, LedSegments, SegmentCare
 from horolog.broker.bucket.manifest import decode
 from horolog.broker.bucket.manifest_reader import StoredManifests
 from horolog.broker.bucket.names import SegmentName, Wal, segments
@@ -36,7 +36,12 @@ class World:
         self.clock, nonces = ManualClock(NOW_MS), itertools.count()
         care = SegmentCare(delete_delay_ms=lambda: 1_000, history_ms=lambda: history_ms)
         self.led = LedSegments(
-            access_to(self.store), self.clock, lambda: b"%16d" % next(nonces), care, lambda: self.room_bytes
+            access_to(self.store),
+            self.clock,
+            lambda: b"%16d" % next(nonces),
+            care,
+            lambda: self.room_bytes,
+            lambda turn: turn(),
         )
         self.led.keep(self.partition, NOTHING)
 
@@ -70,6 +75,19 @@ def test_what_is_not_led_here_any_more_is_left_alone():
         world.led.look()
         assert world.store.objects == {}
         assert "0 partitions" in repr(world.led)
+
+
+def test_objects_of_a_few_deleted_partitions_are_removed_at_a_time():
+    world, lists = World(), []
+    world.store.list = lambda prefix, done, limit=None: lists.append(done)
+    for index in range(100):
+        world.led.remove_objects((TOPIC_ID, index))
+    asked = 0
+    while lists:
+        assert len(lists) <= REMOVALS_AT_ONCE
+        asked += 1
+        lists.pop()([])
+    assert asked == 200, "manifests and segments of each"
 
 
 def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_epoch():

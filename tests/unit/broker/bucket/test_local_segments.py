@@ -6,6 +6,7 @@ from horolog.broker.bucket.local_segments import LocalSegments
 from horolog.broker.bucket.remote_front import RemoteFront
 from tests.support.bucket_segments import CountingStore, Reader, filled, upload
 from tests.support.log_model import NOW_MS
+from tests.support.shipping import new_partition
 
 
 class Room:
@@ -43,6 +44,31 @@ def test_a_partition_that_goes_takes_its_copies_along():
     room.bytes = -1
     room.copies.look()
     assert (room.remote_count, room.copies.kept_bytes) == (0, 0)
+
+
+class Watched:
+    """A segment that notes when its size is asked for."""
+
+    def __init__(self, log_key, contents, asked):
+        self.log_key, self._contents, self._asked = log_key, contents, asked
+
+    @property
+    def contents(self):
+        self._asked.append(self.log_key)
+        return self._contents
+
+
+def test_a_partition_that_goes_costs_the_others_nothing():
+    """Thousands may go with one entry."""
+    room, asked = Room(), []
+    copies = LocalSegments(lambda: 1 << 30, lambda: NOW_MS)
+    partitions = [new_partition(index) for index in range(50)]
+    for one in partitions:
+        copies.add(one, Watched(f"log {one.index}", room.described[0].contents, asked))
+    asked.clear()
+    copies.drop(partitions[7])
+    assert asked == ["log 7"]
+    assert copies.kept_bytes == 49 * room.described[0].contents.size_bytes
 
 
 def test_a_disk_that_fails_keeps_its_copy(caplog):

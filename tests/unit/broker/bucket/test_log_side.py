@@ -643,7 +643,7 @@ def test_segments_of_a_deleted_topic_go_after_its_manifests(store):
     append(partition, 1)
     partition.roll(NOW_MS)
     side.log.ship_all([partition], lambda _: None)
-    side.log.of_bucket.look()
+    loop.advance(LOOKS_EVERY_S)
     folders = [one.partition("/")[0] for one in store.objects if not one.startswith("wal/")]
     assert sorted(folders) == ["data", "data", "manifest"]
     side.log.remove(place)

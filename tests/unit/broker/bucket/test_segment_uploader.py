@@ -7,11 +7,12 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.own_thread import AtOnce
-from horolog.broker.bucket import segment_meta, segment_uploader
+from horolog.broker.bucket import segment_meta, segment_uploader, upload_plan
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.names import segments
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads
+from horolog.broker.bucket.short_turns import MOST_IN_TURN
 from horolog.broker.log.compaction import Compactor
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX
@@ -27,7 +28,7 @@ FOLDER = segments(TOPIC_ID, 0)
 
 
 class World:
-    def __init__(self, store=None, partition=None, covered=NOTHING, off_loop=AT_ONCE):
+    def __init__(self, store=None, partition=None, covered=NOTHING, off_loop=AT_ONCE, soon=lambda turn: turn()):
         self.store, self.uploaded, nonces = store or ReadyStore(), [], itertools.count()
         self.partition = partition or filled(random.Random(1))
         self.clock = ManualClock(NOW_MS)
@@ -35,6 +36,7 @@ class World:
             self.clock,
             lambda: b"%16d" % next(nonces),
             off_loop,
+            soon,
             lambda: 60_000,
             lambda _, segment: self.uploaded.append(segment),
         )
@@ -58,6 +60,21 @@ def test_closed_segments_are_uploaded_one_after_the_other():
     assert world.partition.ends == {}
     world.uploader.look()
     assert len(world.uploaded) == len(local) - 1
+
+
+def test_thousands_of_partitions_are_looked_at_in_several_turns(monkeypatch):
+    turns, asked = [], []
+    world = World(soon=turns.append)
+    for index in range(1, 3 * MOST_IN_TURN):
+        world.uploader.keep(new_partition(index), NOTHING)
+    monkeypatch.setattr(upload_plan, "next_upload", lambda partition, _: asked.append(partition))
+    world.uploader.look()
+    counts = [0]
+    while turns:
+        turns.pop()()
+        counts.append(len(asked))
+    assert (counts[-1], len(set(asked))) == (3 * MOST_IN_TURN, 3 * MOST_IN_TURN)
+    assert max(after - before for before, after in itertools.pairwise(counts)) <= MOST_IN_TURN
 
 
 def test_only_shipped_segments_are_uploaded():

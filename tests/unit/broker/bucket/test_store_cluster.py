@@ -45,6 +45,18 @@ def test_partitions_are_added_and_a_topic_is_deleted_everywhere():
     assert list(crew.served("t")) == [0]
 
 
+def test_a_topic_is_deleted_however_long_its_local_files_stay():
+    crew = BucketCrew(1)
+    (topic,) = create(crew)
+    crew.brokers[1].logs.folders[0].drop = lambda *_: None
+    crew[1].delete_topics({"t": topic.id}, lambda failures: None)
+    crew.run_for(1)
+    assert crew[1].state.deleting == {}
+    (again,) = create(crew, partitions=5)
+    assert again.id != topic.id
+    assert crew[1].state.topics["t"].partition_count == 5
+
+
 def test_a_topic_that_is_deleted_while_it_is_opened_is_not_served():
     crew = BucketCrew(1)
     results = []
