@@ -2,7 +2,7 @@
 
 A broker of the same number that has neither left nor been fenced is its predecessor. If that answers at its address, two processes have
 one number, and the second one ends. Else the WAL of the predecessor is fenced, and its end, the registration and the leads that the
-broker keeps go into one entry. A broker whose start fails after that withdraws.
+broker keeps go into one entry. A broker whose start fails after that withdraws, and so does one that is stopped meanwhile.
 """
 
 from __future__ import annotations
@@ -74,8 +74,13 @@ class Registration:
             )
         return founding.cluster_id
 
-    async def register(self, me: BrokerRegistered, known_dead: Wal | None) -> Joined:
-        """Register; `known_dead` is the WAL of a process that has ended for certain. Raises TwoOfOneNumber and FormatError."""
+    async def register(
+        self, me: BrokerRegistered, known_dead: Wal | None, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Joined | None:
+        """Register; None if that is not wanted any more, and then the broker is no member.
+
+        `known_dead` is the WAL of a process that has ended for certain. Raises TwoOfOneNumber and FormatError.
+        """
         state = await self._load()
         ended: dict[Wal, int] = {}
         while True:
@@ -85,9 +90,15 @@ class Registration:
                 if before not in ended:
                     ended[before] = await self._end(state, before, is_dead=before == known_dead)
                 entry = replace(me, ended=ended[before], is_dead=before == known_dead)
+            if not is_wanted():
+                return None
             becomes = state.apply(entry)
             if await self._append(entry, becomes) is AppendOutcome.WRITTEN:
-                return Joined(Wal(me.node, becomes.number), becomes)
+                joined = Joined(Wal(me.node, becomes.number), becomes)
+                if is_wanted():
+                    return joined
+                await self.withdraw(joined)
+                return None
             state = await self._follow(state)
 
     async def withdraw(self, joined: Joined) -> None:

@@ -138,6 +138,10 @@ def use_of(settings: Settings) -> StoreUse:
     )
 
 
+class StoppedEarly(Exception):
+    """The broker is to end before it serves."""
+
+
 class OverStore:
     """One broker over a store, from its registration to its end. `ended` is set when it is fenced, or is to stop."""
 
@@ -151,6 +155,7 @@ class OverStore:
     ) -> None:
         """`ports` are the advertised ones of listeners whose ports the settings do not say."""
         self.ended = asyncio.Event()
+        self.is_registering = False
         self.is_fenced = False
         self._has_left = False
         self.successor: ClusterMember | None = None
@@ -190,7 +195,10 @@ class OverStore:
     async def register(
         self, known_dead: Wal | None = None, check: Callable[[str], None] = lambda _: None
     ) -> BrokerProcess:
-        """Become a member, unless `check` refuses the id of the cluster by an exception; raises TwoOfOneNumber and FormatError."""
+        """Become a member, unless `check` refuses the id of the cluster by an exception.
+
+        Raises TwoOfOneNumber, FormatError, and StoppedEarly if `ended` is set meanwhile: then it is no member.
+        """
         registration = Registration(self._access, self._journal, new_nonce, self._probe)
         cluster_id = await _awaited(partial(registration.found, _new_cluster_id()))
         check(cluster_id)
@@ -200,7 +208,12 @@ class OverStore:
             _listeners(self._settings, self._ports),
             self._settings.broker_rack,
         )
-        self._joined = await _awaited(partial(registration.register, entry, known_dead))
+        self.is_registering = True
+        joined = await _awaited(partial(registration.register, entry, known_dead, lambda: not self.ended.is_set()))
+        self.is_registering = False
+        if joined is None:
+            raise StoppedEarly
+        self._joined = joined
 
         def wal_of(node: int) -> Wal | None:
             return self._state.wal_of(node)

@@ -11,10 +11,10 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base import interrupts
 from horolog.base.clock import Clock, SystemClock
@@ -34,7 +34,7 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server import app
 from horolog.broker.server.hot_path import HOT_PATH
-from horolog.broker.server.over_store import NO_PORTS, OverStore, StoreUse, use_of
+from horolog.broker.server.over_store import NO_PORTS, OverStore, StoppedEarly, StoreUse, use_of
 from horolog.broker.server.process import new_listener
 from horolog.broker.server.start_notes import notes
 from horolog.stores import start_check
@@ -59,12 +59,11 @@ EXIT_REFUSED = 2
 REFUSALS = (StoreRefused, TwoOfOneNumber, ImportUnfinished, FolderOfAnother, FormatError)
 """What ends a start with that code."""
 LEAVES_WITHIN_S = 10.0
+SILENT_AT_STOP = "the store did not answer before the stop: the other brokers fence this one"
 REQUESTS_AT_ONCE = 16
 EXPERIMENTAL = "brokers over a store are experimental: see docs/cluster.md for what they do not do yet"
 ASKS_EVERY_S = 2.0
 SAYS_EVERY_S = 60.0
-
-Result = TypeVar("Result")
 
 
 class Store(NamedTuple):
@@ -83,10 +82,6 @@ class BrokerPart(NamedTuple):
     """Its advertised port, by the listener."""
     fitted: Callable[[BrokerProcess], BrokerProcess] = lambda process: process
     """Makes its process of that of a broker that is alone on its machine."""
-
-
-class _Stopped(Exception):
-    """A signal has come before the broker serves."""
 
 
 def refuse_settings(settings: Settings) -> None:
@@ -186,7 +181,7 @@ async def serve(
     try:
         while await serving.once():
             log.warning("broker %s registers again", settings.node_id)
-    except _Stopped:
+    except StoppedEarly:
         return
 
 
@@ -221,7 +216,7 @@ class _Serving:
         over = self._over = OverStore(self._settings, self._store, self._of_store, loop, self._part.ports)
         self._handle_signals()
         over.report.fenced_count = self._fenced_count
-        process = await self._unless_stopped(over.register(self._before, self._refuse_folders))
+        process = await self._registered(over)
         self._before = over.wal  # which has ended when the next one registers
         try:
             broker = app.Broker(
@@ -262,15 +257,20 @@ class _Serving:
         if not self._over.is_fenced:
             self._teller.stopping()
 
-    async def _unless_stopped(self, steps: Coroutine[Any, Any, Result]) -> Result:
-        """The result of steps that may take as long as the store does not answer."""
-        task, stopped = asyncio.ensure_future(steps), asyncio.ensure_future(self._stopped.wait())
-        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    async def _registered(self, over: OverStore) -> BrokerProcess:
+        """Raises StoppedEarly if a signal comes before: the broker is no member then, if the store answers in time."""
+        steps = asyncio.ensure_future(over.register(self._before, self._refuse_folders))
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        await asyncio.wait((steps, stopped), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-        if task.done():
-            return task.result()
-        task.cancel()
-        raise _Stopped
+        if over.is_registering:
+            await asyncio.wait((steps,), timeout=LEAVES_WITHIN_S)
+        if steps.done():
+            return steps.result()
+        if over.is_registering:
+            log.error(SILENT_AT_STOP)
+        steps.cancel()
+        raise StoppedEarly
 
     async def _withdraw(self, over: OverStore) -> None:
         """Leave the cluster before the start fails: others would give this broker partitions."""
@@ -285,7 +285,7 @@ class _Serving:
         try:
             await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
         except TimeoutError:
-            log.error("the store did not answer before the stop: the other brokers fence this one")
+            log.error(SILENT_AT_STOP)
 
 
 def at_free_ports(settings: Settings) -> BrokerPart:

@@ -22,7 +22,7 @@ def main():
     parser.add_argument("--log", action="store_true", help="brokers with real logs")
     parser.add_argument("--pipelines", action="store_true", help="real logs, and producers with five batches under way")
     parser.add_argument("--crashes", action="store_true", help="leaders that are killed between any two requests")
-    parser.add_argument("--starts", action="store_true", help="brokers whose starts fail after they have registered")
+    parser.add_argument("--starts", action="store_true", help="brokers whose starts fail or end as they register")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)
     for seed in range(chosen.first, chosen.last):

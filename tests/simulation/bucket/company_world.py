@@ -17,6 +17,10 @@ from tests.support.simulated_store import CALM, Schedule, SimulatedStore
 FAULTS_END_S = 60
 REST_S = 60
 SERVED_WITHIN_S = 30
+LATEST_S = 10
+"""When requests to the store have arrived that were under way."""
+KINDS = ("kill", "pause", "cut", "stop", "told", "withdrawn", "unregistered")
+"""What happens in a world: faults, answers to producers, and starts that end early."""
 
 
 class PromiseBroken(Exception):
@@ -86,7 +90,7 @@ class CompanyWorld:
         self.nonces = self.records = 0
         self.links = SimulatedLinks(self)
         self.machines = {node: SimulatedMachine(self, node) for node in range(1, brokers + 1)}
-        self.acknowledged, self.shown, self.met = {}, {}, dict.fromkeys(["kill", "pause", "cut", "stop", "told"], 0)
+        self.acknowledged, self.shown, self.met = {}, {}, dict.fromkeys(KINDS, 0)
         self.pending = []
         self.refused = set()
         """Records of which producers were told that they are not written."""
@@ -146,6 +150,17 @@ class CompanyWorld:
         if len(seen) < len(before) or seen[: len(before)] != before:
             raise PromiseBroken(f"partition {place[1]}: {len(before)} records were shown, now {len(seen)}")
         self.shown[place] = list(seen)
+
+    def unregistered(self, process):
+        """It has ended without being a member, also once all that was under way has arrived."""
+        self.met["unregistered"] += 1
+
+        def check():
+            member = self.journal().members.get(process.node)
+            if member is not None and member.host == process.host:
+                raise PromiseBroken(f"broker {process.node} has ended while it registered, and is a member")
+
+        self.schedule.later(LATEST_S, check)
 
     # -- faults
 

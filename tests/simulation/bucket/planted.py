@@ -41,6 +41,17 @@ class ServesOn(FailingStart):
         self.watch.lease.holds = lambda: True
 
 
+class EndsAtOnce(FailingStart):
+    """A broker that is stopped while it registers, and does not wait for the outcome."""
+
+    def stop(self):
+        if self.watch is None and not self.is_stopping:
+            self.is_stopping = True
+            self.end_unregistered()
+        else:
+            super().stop()
+
+
 class ShipsNothing(Records):
     """A hand-over that does not wait until all is shipped."""
 
@@ -69,6 +80,7 @@ BUGS = {
         [patch.object(registration_module, "fence", listed_end)],
     ),
     "a broker withdraws before it has stopped": lambda: ({"process_class": ServesOn}, []),
+    "a broker stops without withdrawing": lambda: ({"process_class": EndsAtOnce}, []),
     "all that a broker leads is opened while it leaves": lambda: (
         {},
         [patch.object(Process, "open_no_more", lambda _: None)],

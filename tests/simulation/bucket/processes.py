@@ -188,6 +188,7 @@ class Process:
         self.access = StoreAccess(StoreFront(self, self.world.store), self.pause)
         self.journal = StoreJournal(self.access, self.world.nonce, self.now)
         self.served, self.watch = {}, None
+        self.host = f"process {self.world.nonce().decode().strip()}"
         run(self.start(known_dead))
 
     # -- time
@@ -219,7 +220,12 @@ class Process:
     async def start(self, known_dead):
         registration = Registration(self.access, self.journal, self.world.nonce, self.probe)
         await registration.found("cluster")
-        joined = self.joined = await registration.register(BrokerRegistered(self.node, "machine", ()), known_dead)
+        joined = self.joined = await registration.register(
+            BrokerRegistered(self.node, self.host, ()), known_dead, lambda: not self.is_stopping
+        )
+        if joined is None:
+            self.end_unregistered()
+            return
         self.wal = self.machine.last_wal = joined.wal
         lease = Lease(LEASE_S, self.now)
         around = StoreSurroundings(self.access, self, self.later, self.world.nonce)
@@ -268,9 +274,15 @@ class Process:
         self.world.schedule.later(0.1, self.machine.start)
 
     def stop(self):
-        if self.watch is not None and not self.is_stopping:
+        if not self.is_stopping:
             self.is_stopping = True
-            run(self.leave())
+            if self.watch is not None:
+                run(self.leave())
+
+    def end_unregistered(self):
+        """It was stopped while it registered."""
+        self.machine.end_process()
+        self.world.unregistered(self)
 
     async def leave(self):
         self.watch.end()

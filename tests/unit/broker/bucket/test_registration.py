@@ -196,6 +196,35 @@ def test_a_broker_whose_start_has_failed_leaves_again_and_others_lead_what_it_le
     assert key(wal.folder, 1) in store.store.objects
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_broker_that_is_stopped_while_it_registers_is_no_member(seed):
+    """At whatever moment, in a store that answers badly."""
+    store, ended, stopped = Store(seed, None), [], []
+
+    async def register():
+        ended.append(await store.registration().register(registered(2), None, lambda: not stopped))
+
+    store.register(1)
+    store.schedule.later(seed / 60, lambda: stopped.append(True))
+    run(register())
+    store.schedule.run()
+    (joined,) = ended
+    state = store.register(9)[9].state
+    assert state.nodes == ((1, 9) if joined is None else (1, 2, 9))
+    assert not state.fenced
+
+
+def test_a_broker_that_is_stopped_before_it_registers_writes_nothing():
+    store, ended = Store(), []
+
+    async def register():
+        ended.append(await store.registration().register(registered(1), None, lambda: False))
+
+    run(register())
+    store.schedule.run()
+    assert (ended, list(store.store.objects)) == ([None], [])
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_brokers_that_leave_again_at_the_same_time_leave_all_to_the_last(seed):
     store = Store(seed, None)

@@ -6,6 +6,7 @@ import signal
 import socket
 import tempfile
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from horolog.base import interrupts
 from horolog.base.clock import SystemClock
 from horolog.broker.bucket.bucket_entries import WalEnded
+from horolog.broker.bucket.names import LOG, number_of
 from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_folder import FolderOfAnother
@@ -139,6 +141,58 @@ async def test_a_signal_ends_a_start_that_waits_for_the_store(tmp_path):
     await asyncio.sleep(0)
     await ended(serving)
     assert teller.starts == []
+
+
+class HeldEntries:
+    """Requests to a store that carries out all of them, and holds back its answers to entries of the journal."""
+
+    def __init__(self, requests):
+        self._requests = requests
+        self.held = []
+        self.is_holding = True
+
+    def __getattr__(self, name):
+        return getattr(self._requests, name)
+
+    def create(self, key, data, done):
+        is_entry = key.startswith(f"{LOG}/") and number_of(key) > 0
+        self._requests.create(key, data, partial(self._heard, done) if is_entry else done)
+
+    def _heard(self, done, created):
+        if self.is_holding:
+            self.held.append(partial(done, created))
+        else:
+            done(created)
+
+    def let_go(self):
+        self.is_holding = False
+        for answer in self.held:
+            answer()
+
+
+async def test_a_signal_while_a_broker_registers_leaves_no_member(tmp_path, monkeypatch):
+    overs = []
+    monkeypatch.setattr(store_run, "OverStore", lambda *given: overs.append(OverStore(*given)) or overs[-1])
+    async with brokers(tmp_path, 1) as made:
+        requests, teller = HeldEntries(made.new_requests()), Teller()
+        serving = asyncio.ensure_future(serve(made.settings(2), requests, OF_STORE, LOGS, teller, BrokerPart()))
+        await until(lambda: requests.held and made[1].nodes == (1, 2))
+        stopped = asyncio.ensure_future(ended(serving))
+        await until(overs[0].ended.is_set)
+        requests.let_go()
+        await stopped
+        await until(lambda: made[1].nodes == (1,))
+        assert teller.starts == []
+
+
+async def test_a_signal_while_a_broker_registers_ends_it_also_if_the_store_is_silent(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(store_run, "LEAVES_WITHIN_S", 0.05)
+    async with brokers(tmp_path, 1) as made:
+        requests = HeldEntries(made.new_requests())
+        serving = asyncio.ensure_future(serve(made.settings(2), requests, OF_STORE, LOGS, Teller(), BrokerPart()))
+        await until(lambda: requests.held)
+        await ended(serving)
+        assert store_run.SILENT_AT_STOP in caplog.text
 
 
 async def test_a_broker_whose_store_is_gone_ends_all_the_same(tmp_path, monkeypatch, caplog):
