@@ -69,7 +69,7 @@ class BucketState(ClusterState):
         return NO_NODE if lead is None else lead.node
 
     def leaders_follow_from(self) -> tuple[object, ...]:
-        return self.leads, self.epochs, self.nodes, self.members, self.suspicions
+        return self.nodes, self.members, self.suspicions
 
     def wal_of(self, node: int) -> Wal | None:
         """The WAL of a member."""

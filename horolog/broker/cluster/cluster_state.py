@@ -121,8 +121,14 @@ class ClusterState:
         return spread.leader(self.nodes, topic_id, index)
 
     def leaders_follow_from(self) -> tuple[object, ...]:
-        """Values that are replaced when a leader or an epoch changes on record, or a broker that serves readers."""
-        return self.leads, self.epochs, self.nodes
+        """Values that are replaced when leaders may change without their `records`, or a broker that serves readers."""
+        return (self.nodes,)
+
+    def records(self, topic_id: bytes, indexes: range) -> list[Lead | int | None]:
+        """What `leads` and `epochs`, which are replaced with each change, have of these partitions."""
+        places = [(topic_id, index) for index in indexes]
+        leads = map(self.leads.get, places) if self.leads else ()
+        return [*leads, *(map(self.epochs.get, places) if self.epochs else ())]
 
     def epoch(self, topic_id: bytes, index: int) -> int:
         """The newest leader epoch of a partition that a leader has reported."""

@@ -3,9 +3,11 @@
 While leaders change, clients ask for all partitions again and again, and 10,000 rows take some 38 ms to make. They are kept in runs of
 `RUN` rows. A run is used again if nothing has changed that its rows follow from:
 
-- who leads what, and which brokers there are: values that are replaced and never changed, compared by identity;
-- the partitions that are served here, their epochs and faults. `RareChanges` counts these changes for all partitions together, so a run
-  whose own partitions are as they were is used all the same.
+- which brokers there are: values that are replaced and never changed, compared by identity;
+- who leads its partitions on record;
+- those of its partitions that are served here, their epochs and faults. `RareChanges` counts these changes for all partitions together.
+
+Whenever something has changed for any partition, each run is compared with what its own partitions are now.
 
 Rows are made a run at a time, and other requests have their turns in between. So each row is true at some time after the request came.
 """
@@ -23,8 +25,10 @@ from horolog.protocol.compile_encode import Encoded
 
 if TYPE_CHECKING:
     from horolog.broker.cluster.cluster import Cluster
+    from horolog.broker.cluster.cluster_state import Lead
     from horolog.broker.cluster.placement import Placement
     from horolog.broker.cluster.topic import Topic
+    from horolog.broker.config.topic_settings import TopicConfig
     from horolog.broker.log.partition import RareChanges
 
 RUN: Final = 100
@@ -32,7 +36,7 @@ LARGE: Final = 2 * RUN
 """The rows of smaller topics are made anew for each answer."""
 
 MOST_ROWS: Final = 200_000
-"""The bound for all topics and versions together: some 6 MB."""
+"""The bound for all topics and versions together: some 8 MB."""
 
 Answer = TypeVar("Answer")
 Steps = Generator[None, None, Answer]
@@ -49,17 +53,41 @@ class RowForm(NamedTuple):
         return element_encoder(API[self.api].response, self.version, ("topics", "partitions"), flat=False)(rows)
 
 
+class _Changes:
+    """Counts how often one of several values was replaced."""
+
+    def __init__(self) -> None:
+        self._values: tuple[object, ...] = ()
+        self._count = 0
+
+    def __repr__(self) -> str:
+        return f"<_Changes: {self._count}>"
+
+    def count(self, *values: object) -> int:
+        if len(values) != len(self._values) or not all(map(is_, values, self._values)):
+            self._values = values
+            self._count += 1
+        return self._count
+
+
+class _Own(NamedTuple):
+    """What the rows of one run follow from beside the brokers."""
+
+    config: TopicConfig
+    standings: list[int]
+    records: list[Lead | int | None]
+
+
 class _Run:
     """Encoded rows with the errors in them, and the values that they follow from."""
 
-    __slots__ = ("codes", "config", "count", "data", "era", "number", "standings")
+    __slots__ = ("codes", "count", "data", "era", "moment", "own")
 
-    def __init__(self, topic: Topic, indexes: range, era: int, number: int) -> None:
+    def __init__(self, count: int, era: int, moment: int, own: _Own) -> None:
         self.era = era
-        self.number = number
-        self.config = topic.config
-        self.standings = topic.standings(indexes)
-        self.count = len(indexes)
+        self.moment = moment
+        self.own = own
+        self.count = count
         self.codes: list[int] = []
         self.data = b""
 
@@ -85,9 +113,10 @@ class PartitionRows:
         self._changes = changes
         self._most_rows = most_rows
         self._kept: dict[tuple[bytes, ApiKey, int], _Kept] = {}
-        self._basis: tuple[object, ...] = ()
-        self._era = 0
-        """Counts changes of who leads what."""
+        self._eras = _Changes()
+        """Of the brokers."""
+        self._moments = _Changes()
+        """Of any partition."""
 
     def __repr__(self) -> str:
         return f"<PartitionRows of {len(self._kept)} topics and forms, {self.kept_count} rows>"
@@ -124,30 +153,33 @@ class PartitionRows:
         return kept
 
     def _holds(self, run: _Run, topic: Topic, indexes: range) -> bool:
-        number = self._changes.number
-        if run.era != self._present_era() or run.count != len(indexes):
+        if run.era != self._era() or run.count != len(indexes):
             return False
-        if run.number != number:
-            if run.config is not topic.config or run.standings != topic.standings(indexes):
+        moment = self._moment()
+        if run.moment != moment:
+            if run.own != self._own(topic, indexes):
                 return False
-            run.number = number
+            run.moment = moment
         return True
 
     def _made(self, topic: Topic, form: RowForm, indexes: range) -> _Run:
         placement = self._placement
-        run = _Run(topic, indexes, self._present_era(), self._changes.number)
+        run = _Run(len(indexes), self._era(), self._moment(), self._own(topic, indexes))
         seen = [leadership(placement, topic, index) for index in indexes]
         run.codes = [one.code for one in seen if one.code]
         run.data = form.encode([form.row(index, one) for index, one in zip(indexes, seen, strict=True)])
         return run
 
-    def _present_era(self) -> int:
+    def _era(self) -> int:
         placement = self._placement
-        basis = (*self._cluster.state.leaders_follow_from(), placement.members, placement.selector)
-        if len(basis) != len(self._basis) or not all(map(is_, basis, self._basis)):
-            self._basis = basis
-            self._era += 1
-        return self._era
+        return self._eras.count(*self._cluster.state.leaders_follow_from(), placement.members, placement.selector)
+
+    def _moment(self) -> int:
+        state = self._cluster.state
+        return self._moments.count(state.leads, state.epochs, self._changes.number)
+
+    def _own(self, topic: Topic, indexes: range) -> _Own:
+        return _Own(topic.config, topic.standings(indexes), self._cluster.state.records(topic.id, indexes))
 
 
 def begun(steps: Steps[Answer]) -> Answer | Steps[Answer]:

@@ -146,4 +146,6 @@ def test_values_that_leaders_follow_from_are_replaced_with_each_change_of_them_a
     assert not follows(Suspected(2, 1))
     assert not follows(registered(4))
     assert not follows(WalEnded(state.wal_of(1), 0, {(ID, 0): Lead(2, 1)}))
-    assert not follows(HandedOver(state.wal_of(state.leader(ID, 0)), 0, {(ID, 0): Lead(state.leader(ID, 1), 1)}))
+    moved = HandedOver(state.wal_of(state.leader(ID, 0)), 0, {(ID, 0): Lead(state.leader(ID, 1), 1)})
+    assert follows(moved), "its record has the leader"
+    assert after(moved, state=state).records(ID, range(2)) == [Lead(state.leader(ID, 1), 1), state.leads[ID, 1]]

@@ -180,6 +180,9 @@ class TestSeveralBrokers:
         told = self.state(TopicsCreated((T,)), EpochsTold((((T.id, 0), 3), ((T.id, 1), 1))))
         assert (told.epoch(T.id, 0), told.epoch(T.id, 1), told.epoch(T.id, 2)) == (3, 1, 0)
         assert transitions(told, told.apply(EpochsTold((((T.id, 0), 4),))), ME) == []
+        moved = told.apply(LeadsChanged((((T.id, 1), Lead(OTHER, 2)),)))
+        assert (told.records(T.id, range(3)), told.records(bytes(16), range(1))) == ([3, 1, None], [None])
+        assert moved.records(T.id, range(2)) == [None, Lead(OTHER, 2), 3, 1]
         assert told.apply(TopicsDeleted(("t",))).epochs == {}
 
 

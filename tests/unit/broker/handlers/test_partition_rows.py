@@ -219,6 +219,22 @@ def test_a_broker_that_takes_no_part_in_a_move_says_the_new_leader():
     other.verify()
 
 
+def test_a_leader_that_moves_costs_the_run_that_has_it():
+    crew = BucketCrew(1, 2, 3)
+    crew[1].create_topics([NewTopic("t", 3 * RUN)], lambda _: None)
+    crew.run_for(1)
+    topic = crew[3].topics["t"]
+    other = Broker(crew[3], crew.brokers[3].logs.resources.changes, Members(3, (1, 2, 3), frozenset({1, 2, 3})))
+    ended(other.rows.of(topic, FORM, range(3 * RUN)))
+    index = next(one.index for one in crew[1].topics["t"].led_here if one.index >= 2 * RUN)
+    run(crew.brokers[1].handing.give({(topic.id, index): Lead(2, 1)}))
+    crew.run_for(1)
+    assert leadership(other.placement, topic, index).leader == 2
+    assert pauses(other.rows.of(topic, FORM, range(3 * RUN))) == 1
+    assert pauses(other.rows.of(topic, FORM, range(3 * RUN))) == 0
+    other.verify()
+
+
 def test_a_topic_that_becomes_compacted_is_read_from_its_leader():
     crew, brokers = workers()
     brokers[1].placement.selector = selector_of([2, 3])
