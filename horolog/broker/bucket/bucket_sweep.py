@@ -105,12 +105,13 @@ async def _remove_wal(store: StoreAccess, wal: Wal, new_nonce: Callable[[], byte
     """Remove everything of a WAL but its fences and the newest mark, some numbers at a time: there may be those of a day.
 
     A mark that covers these numbers is made before any of them goes, so that the next broker goes on where one has ended in between.
+    What the store refuses to delete is left to `RefusedDeletes`.
     """
     while True:
-        listed = await store.list(wal.folder, NUMBERS_AT_ONCE)
+        listed = [one for one in await store.list(wal.folder, NUMBERS_AT_ONCE) if one.key not in store.deletes]
         are_data = await in_parallel([partial(_is_data, store, one) for one in listed], AT_ONCE)
         numbers = [one.key for one, is_data in zip(listed, are_data, strict=True) if is_data]
-        merged = [one.key for one in await store.list(wal.merged_folder)]
+        merged = [one.key for one in await store.list(wal.merged_folder) if one.key not in store.deletes]
         if not (numbers or merged) or not await _mark_gone(store, wal, numbers, new_nonce()):
             return
         await remove_all(store, [*numbers, *merged])

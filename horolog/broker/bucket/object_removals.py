@@ -32,7 +32,6 @@ class ObjectRemovals:
         self._delay_ms = delay_ms
         self._waiting: deque[_Due] = deque()
         self._is_removing = False
-        self.removed_count = 0
 
     def __repr__(self) -> str:
         return f"<ObjectRemovals: {len(self._waiting)} objects wait>"
@@ -54,5 +53,4 @@ class ObjectRemovals:
 
     async def _remove(self, keys: list[str]) -> None:
         await in_parallel([partial(self._store.delete, key) for key in keys], AT_ONCE)
-        self.removed_count += len(keys)
         self._is_removing = False

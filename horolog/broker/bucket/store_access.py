@@ -38,7 +38,11 @@ class StoreAccess:
         self._pause = pause
         self._is_closed = False
         self._is_away = False
-        self.deletes = RefusedDeletes(lambda seconds, done: None if self._is_closed else pause(seconds, done))
+        self.deletes = RefusedDeletes(
+            self._deleted,
+            lambda seconds, done: None if self._is_closed else pause(seconds, done),
+            lambda: not self.fault,
+        )
         self.given_up: set[str] = set()
         """The objects that are missing or damaged, and whose records this broker goes on without."""
         self.fault = ""
@@ -114,18 +118,23 @@ class StoreAccess:
             attempts = await self._again(attempts, str(found))
 
     async def delete(self, key: str) -> None:
-        """A store that refuses this, and nothing else, is not unavailable: see `RefusedDeletes`."""
+        """Delete the object. If the store refuses that, it is deleted later, and nothing waits for it: see `RefusedDeletes`."""
+        if key not in self.deletes:
+            refusal = await self._deleted(key)
+            if refusal is not None:
+                self.deletes.add(key, refusal)
+
+    async def _deleted(self, key: str) -> StoreRefusal | None:
+        """A store that refuses this, and nothing else, is not unavailable."""
         attempts = 0
         while True:
             fault: Deleted = await Answer(self._asking(partial(self._store.delete, key)))
             if fault is None:
                 self._answered(attempts)
-                self.deletes.succeeded()
-                return
+                return None
             if isinstance(fault, StoreRefusal):
-                await Answer[None](partial(self.deletes.refused, str(fault), is_alone=not self.fault))
-            else:
-                attempts = await self._again(attempts, str(fault))
+                return fault
+            attempts = await self._again(attempts, str(fault))
 
     def _asking(self, request: Callable[[Callable[[Result], None]], object]) -> Begin[Result]:
         """A request that is sent, and whose answer counts, only until this is closed: the logs of a broker that has stopped are closed, too."""

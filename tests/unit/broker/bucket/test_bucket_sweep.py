@@ -8,6 +8,8 @@ from horolog.broker.bucket.bucket_sweep import Named, left_over, sweep_topics, s
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, number_of, segments
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.stores.faults import StoreRefusal
 from horolog.stores.object_store import Stored
 from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full, put_merged, put_object, run_at
 
@@ -127,6 +129,23 @@ def test_a_broker_that_ends_in_between_leaves_the_rest_to_the_next(answered, mon
     store.delete = delete
     wals(store, ONE)
     assert nothing_but_fences(store)
+
+
+def test_a_wal_with_objects_that_the_store_does_not_delete_loses_all_others():
+    store, pauses = ReadyStore(), []
+    for number in range(3):
+        put_object(store, ONE, number, run_at(number, number))
+    put_merged(store, TWO, 0, 3, run_at(0, 0))
+    delete, locked = store.delete, {key(ONE.folder, 1), *(one for one in store.objects if one.startswith("merged/"))}
+    assert len(locked) == 2
+    store.delete = lambda name, done: done(StoreRefusal("access denied")) if name in locked else delete(name, done)
+    access = StoreAccess(store, lambda seconds, done: pauses.append(done))
+    in_full(sweep_wals(access, lambda _: [ONE, TWO], lambda: b"n" * 16))
+    in_full(sweep_wals(access, lambda _: [ONE, TWO], lambda: b"n" * 16))
+    assert locked == {name for name in store.objects if not name.startswith("mark/")}
+    locked.clear()
+    pauses.pop()(None)
+    assert not [name for name in store.objects if not name.startswith("mark/")]
 
 
 def test_a_wal_that_another_broker_removes_is_left_to_it():

@@ -102,8 +102,23 @@ def test_a_delete_that_is_refused_is_not_sent_again_behind_the_end():
     store = Scripted()
     access = StoreAccess(store, store.pause)
     access.close()
-    access.deletes.refused("access denied", is_alone=True, done=lambda _: store.sent.append("again"))
+    access.deletes.add("k", StoreRefusal("access denied"))
     assert (store.pauses, store.sent) == ([], [])
+
+
+def test_a_delete_that_is_refused_ends_and_is_not_sent_twice():
+    store, pauses = Scripted(StoreRefusal("access denied")), []
+    access = StoreAccess(store, lambda seconds, done: pauses.append(done))
+    ended = []
+
+    async def delete():
+        await access.delete("k")
+        ended.append(len(store.sent))
+
+    run(delete())
+    run(delete())
+    assert ended == [1, 1]
+    assert len(pauses) == 1
 
 
 def test_a_part_of_an_object_is_asked_for_until_it_is_there_or_missing():
