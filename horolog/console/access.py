@@ -8,7 +8,7 @@ from starlette.responses import Response
 from horolog.client.values.errors import KafkaError
 from horolog.commands.online.access_words import BY_DEFAULT
 from horolog.console.acl_changes import words_of
-from horolog.console.visits import Visit
+from horolog.console.visits import NO_RULES, Visit, sentence_of
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin_quotas import Quota
@@ -39,17 +39,18 @@ class QuotaRow(NamedTuple):
 async def page(visit: Visit) -> Response:
     return visit.page(
         "access.html",
-        users=await _listed(_users(visit)),
-        acls=await _listed(_acls(visit)),
-        quotas=await _listed(_quotas(visit)),
+        users=await _listed(visit, _users(visit)),
+        acls=await _listed(visit, _acls(visit)),
+        quotas=await _listed(visit, _quotas(visit)),
     )
 
 
-async def _listed(asked: Awaitable[list[Any]]) -> AccessList:
+async def _listed(visit: Visit, asked: Awaitable[list[Any]]) -> AccessList:
     try:
         rows = await asked
     except KafkaError as error:
-        return AccessList(why=f"{error.message} ({error.code.name})")
+        sentence, _ = sentence_of(visit, error)
+        return AccessList(why=sentence if sentence == NO_RULES else f"The broker does not show this list: {sentence}")
     return AccessList(tuple(rows[:ROWS_AT_MOST]), max(0, len(rows) - ROWS_AT_MOST))
 
 

@@ -35,6 +35,10 @@ _ONLY_NUMBERED = re.compile(r"(?:@-?[0-9]{1,18}ms|-?[0-9]{6,18})(?:\.\.@-?[0-9]{
 NO_CHANGES = "this console changes nothing; start it with --allow-changes"
 FAULT = "the console has a fault; see its log for details"
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
+NO_RULES = (
+    "This broker has no access rules: every client may do everything. To restrict clients, set authorizer.class.name and"
+    " super.users in the settings of the broker, as docs/security.md describes under Access lists."
+)
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
 PAGES = (
     *("/", "/moment", "/follow", "/groups", "/group/reset", "/compare"),
@@ -257,6 +261,8 @@ def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
     assert isinstance(error, KafkaError)
     if error.code.name in GONE:
         return f"no answer from {visit.cluster.name}: {error.message}", 502
+    if error.code.name == "SECURITY_DISABLED":
+        return NO_RULES, 409
     status = 404 if error.code.name in NOT_THERE else 403 if "AUTHORIZATION" in error.code.name else 502
     return f"{error.message} ({error.code.name})", status
 

@@ -3,15 +3,26 @@
 from horolog.client.admin.admin import Admin
 from horolog.client.values.errors import error_of
 from horolog.console import access
+from horolog.console.visits import NO_RULES
+from tests.support.change_forms import sent
 from tests.support.console_browser import shown
 
 
 async def test_empty_lists():
     async with shown() as (page, _client, _broker):
         text = (await page.get("/access")).text
-        for words in ("No user has a SCRAM password.", "SECURITY_DISABLED", "There are no quotas."):
+        for words in ("No user has a SCRAM password.", NO_RULES, "There are no quotas."):
             assert words in text
         assert "/change/" not in text
+
+
+async def test_without_an_authorizer_no_rule_can_be_added():
+    async with shown(allow_changes=True) as (page, _client, _broker):
+        text = (await page.get("/access")).text
+        assert "/change/user-put" in text
+        assert "/change/acl-add" not in text
+        refused = await sent(page, "acl-add", principal="alice", operation="read", resource="topic:t")
+        assert (refused.status_code, NO_RULES in refused.text) == (409, True)
 
 
 async def test_a_refusal_leaves_the_other_lists(monkeypatch):
@@ -22,7 +33,7 @@ async def test_a_refusal_leaves_the_other_lists(monkeypatch):
     async with shown() as (page, _client, _broker):
         answer = await page.get("/access")
         assert answer.status_code == 200
-        assert "this broker is too old (UNSUPPORTED_VERSION)" in answer.text
+        assert "The broker does not show this list: this broker is too old (UNSUPPORTED_VERSION)" in answer.text
         assert "There are no rules" not in answer.text
         assert "There are no quotas." in answer.text
 
