@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -56,13 +56,6 @@ class SegmentCare(NamedTuple):
         return max(self.delete_delay_ms(), self.history_ms())
 
 
-class _Sweep(NamedTuple):
-    """When the folder of a partition is swept next."""
-
-    at_s: float
-    partition: ShippedPartition
-
-
 class LedSegments:
     """See the module's docstring. `look` is called now and then."""
 
@@ -90,7 +83,8 @@ class LedSegments:
         self._care = care
         self._stayed_s: dict[ShippedPartition, float] = {}
         """When the last of the superseded manifests was made that stay."""
-        self._sweeps: deque[_Sweep] = deque()
+        self._sweeps: OrderedDict[ShippedPartition, float] = OrderedDict()
+        """When the folder of each partition is swept next."""
         self._is_sweeping = False
         self._gone: deque[Place] = deque()
         """Deleted partitions whose objects are still to be removed."""
@@ -103,7 +97,7 @@ class LedSegments:
         """A partition is led here from now on."""
         self.manifests.keep(partition, covered)
         self.uploader.keep(partition, covered)
-        self._sweeps.append(_Sweep(self._clock.monotonic() + self._care.delete_delay_ms() / 1000, partition))
+        self._sweeps[partition] = self._clock.monotonic() + self._care.delete_delay_ms() / 1000
 
     def drop(self, partition: ShippedPartition) -> None:
         """It is not led here any more."""
@@ -111,6 +105,7 @@ class LedSegments:
         self.manifests.drop(partition)
         self.local.drop(partition)
         self._stayed_s.pop(partition, None)
+        self._sweeps.pop(partition, None)
 
     def remove(self, partition: ShippedPartition) -> None:
         """Its topic is deleted."""
@@ -144,11 +139,12 @@ class LedSegments:
         self.uploader.look()
         self.local.look()
         self.removals.look()
-        while self._sweeps and not self._is_sweeping and self._sweeps[0].at_s <= self._clock.monotonic():
-            partition = self._sweeps.popleft().partition
-            if self.manifests.leads(partition):
-                self._is_sweeping = True
-                run(self._sweep(partition))
+        while self._sweeps and not self._is_sweeping:
+            partition, at_s = next(iter(self._sweeps.items()))
+            if at_s > self._clock.monotonic():
+                break
+            self._is_sweeping = True
+            run(self._sweep(partition))
 
     async def _sweep(self, partition: ShippedPartition) -> None:
         """Remove what nothing names in the folder of a partition, then look again later."""
@@ -158,7 +154,9 @@ class LedSegments:
         except FormatError as error:
             log.error("%s: nothing is swept, since a manifest of it cannot be read: %s", partition, error)
             again_s = SWEEPS_EVERY_S
-        self._sweeps.append(_Sweep(self._clock.monotonic() + again_s, partition))
+        if partition in self._sweeps:
+            self._sweeps[partition] = self._clock.monotonic() + again_s
+            self._sweeps.move_to_end(partition)
         self._is_sweeping = False
 
     async def _removed(self, partition: ShippedPartition, before_ms: int) -> float:

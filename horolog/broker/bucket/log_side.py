@@ -248,6 +248,9 @@ class BucketLog:
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
+            partition.move_start_by(None)
+            if partition.front is not None:
+                partition.front.end()
             self._clearing.add((partition.topic, partition.index), partition.config)
         elif pending is not None:
             self._clearing.add((pending.opening.topic, pending.opening.partition), pending.opening.config)

@@ -103,10 +103,6 @@ class ManifestKeeper:
             self._kept[partition].is_removed = True
             self.drop(partition)
 
-    def leads(self, partition: ShippedPartition) -> bool:
-        """Whether it is led here."""
-        return partition in self._kept
-
     def covered_end(self, partition: ShippedPartition) -> int:
         """No WAL is needed for records before this offset; 0 if the partition is not led here."""
         kept = self._kept.get(partition)

@@ -73,6 +73,10 @@ class RemoteFront:
         partition.segments_changed()
         return True
 
+    def end(self) -> None:
+        """Its partition is given up: what would wake its readers refers to it, and would keep its memory until a full collection."""
+        self.wake = _without_readers
+
     def unreadable(self) -> dict[str, str]:
         """What cannot be read, and why, by the objects that are lost."""
         remotes = self._remotes.values() if self._metas.fetcher.lost else self._pages
@@ -87,4 +91,4 @@ class RemoteFront:
 
 
 def _without_readers() -> None:
-    """No reader can have asked yet."""
+    """No reader waits."""

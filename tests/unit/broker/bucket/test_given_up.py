@@ -1,5 +1,7 @@
 """Partitions that the log's half gives up: their files go in turns, unless they are made again, deleted, or the broker stops."""
 
+import gc
+import weakref
 from itertools import pairwise
 
 import pytest
@@ -48,6 +50,27 @@ def test_leaving_many_partitions_touches_no_file_before_the_next_turn(side, leav
     side.loop.advance()
     assert max(after - before for before, after in pairwise(counts)) <= MOST_IN_TURN
     assert not any(storage.is_dir(one.directory) for one in side.opened)
+
+
+def test_the_memory_of_partitions_that_are_given_up_is_free_without_a_full_collection(side):
+    """Full collections hold the loop, so a broker hardly ever has one."""
+    side.log.begin(TWO)
+    places = [side.open((1, TWO), partition=number) for number in range(3)]
+    side.loop.advance()
+    fronts = [weakref.ref(one.front) for one in side.opened]
+    append(side.opened[0], 1)
+    side.log.ship_all(side.opened[:1], lambda _: None)
+    side.loop.advance(10)
+    gc.disable()
+    try:
+        for place in places:
+            side.log.give_up(place)
+        side.opened.clear()
+        side.shown.clear()
+        side.loop.advance(10)
+        assert [one() for one in fronts] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_a_topic_of_the_same_name_as_a_deleted_one_keeps_its_files(store, side):

@@ -77,8 +77,9 @@ def test_what_is_not_led_here_any_more_is_left_alone():
         assert "0 partitions" in repr(world.led)
 
 
-def test_objects_of_a_few_deleted_partitions_are_removed_at_a_time():
-    world, lists = World(), []
+@pytest.mark.parametrize("history_ms", [0, 86_400_000])
+def test_objects_of_a_few_deleted_partitions_are_removed_at_a_time(history_ms):
+    world, lists = World(history_ms), []
     world.store.list = lambda prefix, done, limit=None: lists.append(done)
     for index in range(100):
         world.led.remove_objects((TOPIC_ID, index))
@@ -88,6 +89,18 @@ def test_objects_of_a_few_deleted_partitions_are_removed_at_a_time():
         asked += 1
         lists.pop()([])
     assert asked == 200, "manifests and segments of each"
+
+
+def test_a_partition_that_goes_while_its_folder_is_swept_is_swept_no_more():
+    world, lists = World(), []
+    world.store.list = lambda prefix, done, limit=None: lists.append(done)
+    world.clock.advance(1_000)
+    world.led.look()
+    world.led.drop(world.partition)
+    lists.pop()([])
+    world.clock.advance(int(1_000 * SWEEPS_EVERY_S))
+    world.led.look()
+    assert lists == []
 
 
 def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_epoch():
@@ -181,8 +194,9 @@ def test_a_sweep_keeps_what_a_restore_needs_and_removes_manifests_that_are_too_o
         world.led.look()
     assert before.keys() <= world.store.objects.keys()
     world.store.modified_ms = 0
-    world.clock.advance(int(1_000 * SWEEPS_EVERY_S))
-    world.led.look()
+    for seconds in (SWEEPS_EVERY_S, TRIES_AGAIN_S):
+        world.clock.advance(int(1_000 * seconds))
+        world.led.look()
     found = [decode(world.store.objects[one]) for one in sorted(world.keys("manifest"))]
     assert ([(one.number, one.epoch) for one in found], world.keys("data")) == ([(0, 0), (old.number + 1, 1)], [])
     world.store.objects[min(world.keys("manifest"))] = b"damage"
