@@ -3,12 +3,13 @@
 Sends never wait for answers, so a stall of the broker is seen by every record that fell into it. Latency runs from the record's own send.
 """
 
-import select
+import selectors
 import socket
 import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmarks import frames, pump
 from benchmarks.peer import BrokerError
@@ -70,11 +71,12 @@ def next_offset(records: memoryview, default: int) -> int:
 def run(address: str, load: pump.Load, rate: float, seconds: float, follower: Follower | None = None) -> Beat:
     """Send the load's first frame so many times a second; every answer is checked as in the closed loop."""
     beat, producer = Beat(), pump.connect(address)
-    acknowledge = _acknowledger(producer, load, beat)
-    sources: list[socket.socket] = [producer, *([follower.socket] if follower else [])]
     total, clock = int(rate * seconds), time.perf_counter
     began = clock()
-    with producer:
+    with producer, selectors.DefaultSelector() as sources:
+        sources.register(producer, selectors.EVENT_READ, _acknowledger(producer, load, beat))
+        if follower is not None:
+            sources.register(follower.socket, selectors.EVENT_READ, partial(follower.on_readable, beat))
         while len(beat.acknowledged) < total or (follower is not None and len(beat.consumed) < total):
             now = clock()
             due = began + len(beat.sent) / rate
@@ -87,11 +89,8 @@ def run(address: str, load: pump.Load, rate: float, seconds: float, follower: Fo
                     f"{total} sent, {len(beat.acknowledged)} acknowledged, {len(beat.consumed)} consumed"
                 )
             pause = due - now if len(beat.sent) < total else 0.1
-            for source in select.select(sources, [], [], pause)[0]:
-                if source is producer:
-                    acknowledge()
-                elif follower is not None:
-                    follower.on_readable(beat)
+            for readable, _ in sources.select(pause):
+                readable.data()
     return beat
 
 

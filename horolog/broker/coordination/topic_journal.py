@@ -25,6 +25,10 @@ from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)
 
+COORDINATOR_IS_AWAY = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+"""Behind these a request is sent again, perhaps to another broker."""
 READ_BYTES = 1024 * 1024
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from horolog.broker.coordination.keyed_queue import End, gather
+from horolog.broker.coordination.topic_journal import COORDINATOR_IS_AWAY
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.log.partition import Partition
-from horolog.broker.transactions.states import VERSION_2, Producer
+from horolog.broker.transactions.states import TO_BE_TRIED_AGAIN, VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
@@ -28,16 +29,6 @@ from horolog.protocol.records.head import (
 
 FIRST_VERSION_WITH_ABORTABLE = 11
 FIRST_VERSION_THAT_ADDS = 12
-
-
-_COORDINATOR_IS_AWAY = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
-_TO_BE_TRIED_AGAIN = _COORDINATOR_IS_AWAY | {ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 def verify(
@@ -82,7 +73,7 @@ def _check(
         return
 
     def finish(code: ErrorCode) -> None:
-        if code in _TO_BE_TRIED_AGAIN:
+        if code in TO_BE_TRIED_AGAIN:
             broker.sent_back.note(key, sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 
@@ -99,4 +90,4 @@ def _for_version(code: ErrorCode, version: int) -> ErrorCode:
         return ErrorCode.INVALID_TXN_STATE
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_VERSION_THAT_ADDS:
         return ErrorCode.NOT_ENOUGH_REPLICAS
-    return ErrorCode.NOT_ENOUGH_REPLICAS if code in _COORDINATOR_IS_AWAY else code
+    return ErrorCode.NOT_ENOUGH_REPLICAS if code in COORDINATOR_IS_AWAY else code

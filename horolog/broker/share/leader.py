@@ -19,6 +19,7 @@ from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.waiting import Wait, WaitingRequests
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.coordination.timers import Timer, Timers
+from horolog.broker.coordination.topic_journal import COORDINATOR_IS_AWAY
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.broker.share.partition import SharePartition
@@ -342,16 +343,12 @@ _FENCED: Final = frozenset(
 )
 """The state was deleted or begun again, or another leader has read it: this broker knows an older one."""
 
-_RETRIED: Final = frozenset(
-    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-)
-
 
 def _code_for_member(code: ErrorCode) -> ErrorCode:
     """The persister's error as members of the group get it."""
     if code in {ErrorCode.FENCED_STATE_EPOCH, ErrorCode.FENCED_LEADER_EPOCH}:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if code in _RETRIED:
+    if code in COORDINATOR_IS_AWAY:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return code if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else ErrorCode.UNKNOWN_SERVER_ERROR
 

@@ -35,7 +35,7 @@ from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import NotWritten, TransactionJournal
 from horolog.broker.transactions.marking import Marking, OffsetsEnded
 from horolog.broker.transactions.open_transaction import Done, OpenTransaction
-from horolog.broker.transactions.states import NO_EPOCH, Producer, Transaction, TransactionState
+from horolog.broker.transactions.states import NO_EPOCH, TO_BE_TRIED_AGAIN, Producer, Transaction, TransactionState
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
@@ -44,15 +44,6 @@ if TYPE_CHECKING:
     from horolog.broker.transactions.other_brokers import OtherBrokers
 
 log = logging.getLogger(__name__)
-
-_TO_BE_TRIED_AGAIN = frozenset(
-    {
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 
 
 class TransactionCoordinator:
@@ -243,7 +234,7 @@ class TransactionCoordinator:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         else:
             code = self._join(entry, producer, partitions, client_version)
-        if code in _TO_BE_TRIED_AGAIN:
+        if code in TO_BE_TRIED_AGAIN:
             entry.may_have_begun = True
         if code or not self._cluster.is_shared:
             done(code)

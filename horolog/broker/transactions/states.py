@@ -15,7 +15,12 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from horolog.broker.coordination.topic_journal import COORDINATOR_IS_AWAY
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
+
+TO_BE_TRIED_AGAIN = COORDINATOR_IS_AWAY | {ErrorCode.CONCURRENT_TRANSACTIONS}
+"""Behind these a producer asks for the same again."""
 
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1

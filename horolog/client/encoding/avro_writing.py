@@ -16,6 +16,7 @@ from uuid import UUID
 
 from horolog.client.decoding.avro import AvroSchema
 from horolog.client.encoding.fitting import EPOCH, EncodingError, as_bytes, instant_ns, no_fit, within
+from horolog.protocol.primitives import encode_varint
 
 Write = Callable[[Any, bytearray], None]
 """Adds the size of a value in bytes. Raises EncodingError."""
@@ -61,14 +62,6 @@ def _parsed(text: str) -> Any:
 # -- numbers and texts
 
 
-def _put_long(number: int, out: bytearray) -> None:
-    number = (number << 1) ^ (number >> 63)
-    while number > 127:
-        out.append((number & 127) | 128)
-        number >>= 7
-    out.append(number)
-
-
 def _null(value: Any, _: bytearray) -> None:
     if value is not None:
         raise no_fit(value, "null")
@@ -88,7 +81,7 @@ def _whole(bits: int) -> Write:
             raise no_fit(value, "a whole number")
         if not -highest <= value < highest:
             raise no_fit(value, f"a number of {bits} bits")
-        _put_long(value, out)
+        out += encode_varint(value)
 
     return write
 
@@ -110,7 +103,7 @@ def _fraction(shape: Struct) -> Write:
 
 
 def _put_bytes(data: bytes, out: bytearray) -> None:
-    _put_long(len(data), out)
+    out += encode_varint(len(data))
     out += data
 
 
@@ -271,7 +264,7 @@ class _Compiling:
 
 def _put_branch(at: int, writers: list[Write], value: Any, out: bytearray) -> None:
     tried = bytearray()
-    _put_long(at, tried)
+    tried += encode_varint(at)
     writers[at](value, tried)
     out += tried
 
@@ -312,7 +305,7 @@ def _enum(full: str, symbols: list[str]) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if value not in symbols:
             raise no_fit(value, f"a symbol of {full}: {', '.join(symbols)}")
-        _put_long(symbols.index(value), out)
+        out += encode_varint(symbols.index(value))
 
     return write
 
@@ -359,7 +352,7 @@ def _array(item: Write) -> Write:
         if not isinstance(value, list):
             raise no_fit(value, "an array")
         if value:
-            _put_long(len(value), out)
+            out += encode_varint(len(value))
         for number, one in enumerate(value):
             try:
                 item(one, out)
@@ -375,7 +368,7 @@ def _map(item: Write) -> Write:
         if not isinstance(value, dict):
             raise no_fit(value, "an object")
         if value:
-            _put_long(len(value), out)
+            out += encode_varint(len(value))
         for name, one in value.items():
             _string(name, out)
             try:

@@ -17,6 +17,7 @@ from horolog.client.decoding import proto_known
 from horolog.client.decoding.proto_types import Field, Message, Types
 from horolog.client.decoding.values import DecodingError
 from horolog.client.encoding.fitting import EncodingError, as_bytes, instant_ns, no_fit, within
+from horolog.protocol.primitives import encode_unsigned_varint, encode_varint
 
 DEEPEST: Final = 100
 _VARINT, _FIXED64, _SIZED, _GROUP, _GROUP_END, _FIXED32 = range(6)
@@ -161,10 +162,7 @@ def path_of(types: Types, message: Message) -> list[int]:
 
 def path_bytes(path: list[int]) -> bytes:
     """The path as clients of a registry write it behind the id: a single zero byte for the first message."""
-    out = bytearray()
-    for number in () if path == [0] else (len(path), *path):
-        _put_varint(number << 1, out)
-    return bytes(out) or b"\0"
+    return b"\0" if path == [0] else b"".join(map(encode_varint, (len(path), *path)))
 
 
 def _takes_null(field: Field) -> bool:
@@ -201,11 +199,7 @@ def _put_tag(number: int, wire: int, out: bytearray) -> None:
 
 
 def _put_varint(number: int, out: bytearray) -> None:
-    number &= 0xFFFFFFFFFFFFFFFF
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
+    out += encode_unsigned_varint(number & 0xFFFFFFFFFFFFFFFF)
 
 
 def _put_sized(data: bytes, out: bytearray) -> None:

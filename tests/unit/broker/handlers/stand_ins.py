@@ -26,7 +26,7 @@ def ended(steps):
             return end.value
 
 
-class Waiting:
+class ChangeSink:
     def __init__(self):
         self.told = []
 
@@ -40,7 +40,7 @@ class StandIn:
     def __init__(self, machine=None, **settings):
         self.machine = machine or Machine(**settings)
         self.clock = ManualClock(Machine.NOW_MS)
-        self.waiting = Waiting()
+        self.waiting = ChangeSink()
         self.cluster = self.machine.start()
         self.logs = self.machine.logs
         endpoints = SimpleNamespace(
