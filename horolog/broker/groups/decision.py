@@ -25,6 +25,7 @@ from horolog.protocol.records.batch import Entry
 
 if TYPE_CHECKING:
     from horolog.broker.groups.classic_group import ClassicGroup
+    from horolog.broker.groups.known import Known
 
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
@@ -127,3 +128,14 @@ class Decision(Generic[G]):
 
     def note(self, level: int, message: str, *arguments: object) -> None:
         self.notes.append(Note(level, message, arguments))
+
+
+class KnownStep(Decision[G]):
+    """A decision in the making, with what the coordinator knows at that time."""
+
+    __slots__ = ("known", "now_ms")
+
+    def __init__(self, group: G, known: Known, now_ms: int) -> None:
+        super().__init__(group)
+        self.known = known
+        self.now_ms = now_ms

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
-from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.decision import GroupTimer, KnownStep
 from horolog.broker.groups.group_epochs import TopicsRead, begin_epoch
 from horolog.broker.groups.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.kip848_events import NOT_COME_BACK, NOT_GIVEN_BACK, Overdue
@@ -19,15 +19,10 @@ from horolog.broker.groups.reconcile import JOIN_EPOCH, MemberState
 from horolog.broker.groups.reconcile import reconcile as next_current
 
 
-class ConsumerStep(Decision[ConsumerGroup]):
-    """A decision in the making, and its inputs."""
+class ConsumerStep(KnownStep[ConsumerGroup]):
+    """A decision about a consumer group."""
 
-    __slots__ = ("known", "now_ms")
-
-    def __init__(self, group: ConsumerGroup, known: Known, now_ms: int) -> None:
-        super().__init__(group)
-        self.known = known
-        self.now_ms = now_ms
+    __slots__ = ()
 
 
 # -- members

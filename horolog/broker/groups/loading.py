@@ -20,6 +20,7 @@ from horolog.broker.groups.reconcile import Current, MemberState, Place
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
 from horolog.broker.groups.registry import Registry
 from horolog.broker.groups.share.share_loading import share_groups_of
+from horolog.broker.groups.stored_entries import MemberKey, StoredEntries
 from horolog.broker.groups.streams.streams_loading import streams_groups_of
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import (
@@ -89,7 +90,7 @@ class Loader:
         self._clock = clock
 
     def load(self, shard: int, folded: Folded) -> None:
-        entries: dict[type[Message], list[tuple[int, Message, Message]]] = {}
+        entries = StoredEntries()
         offsets: list[tuple[OffsetCommitKey, Committed]] = []
         old_offsets: list[tuple[OffsetCommitKey, Committed]] = []
         for key, (place, value) in folded.values.items():
@@ -101,7 +102,7 @@ class Loader:
                 to = old_offsets if kind == OLD_OFFSET else offsets
                 to.append((key_message, Committed.read(value_message, place)))
             else:
-                entries.setdefault(type(key_message), []).append((place, key_message, value_message))
+                entries.add(key_message, value_message)
         self._load_classic(shard, entries)
         self._load_consumer(shard, entries)
         self._registry.groups.update(share_groups_of(entries, shard, self._clock.wall_ms()))
@@ -136,10 +137,8 @@ class Loader:
 
     # -- classic groups
 
-    def _load_classic(self, shard: int, entries: dict[type[Message], list[tuple[int, Message, Message]]]) -> None:
-        for _, key, value in entries.get(GroupMetadataKey, ()):
-            assert isinstance(key, GroupMetadataKey)
-            assert isinstance(value, GroupMetadataValue)
+    def _load_classic(self, shard: int, entries: StoredEntries) -> None:
+        for key, value in entries.of(GroupMetadataKey, GroupMetadataValue):
             since_ms = value.current_state_timestamp
             group = ClassicGroup(key.group, shard, GroupOffsets(), since_ms if since_ms >= 0 else self._clock.wall_ms())
             group.generation = value.generation
@@ -156,44 +155,38 @@ class Loader:
 
     # -- groups of the newer protocol
 
-    def _load_consumer(self, shard: int, entries: dict[type[Message], list[tuple[int, Message, Message]]]) -> None:
+    def _load_consumer(self, shard: int, entries: StoredEntries) -> None:
         groups: dict[str, ConsumerGroup] = {}
-        for _, key, value in entries.get(ConsumerGroupMetadataKey, ()):
-            assert isinstance(key, ConsumerGroupMetadataKey)
-            assert isinstance(value, ConsumerGroupMetadataValue)
-            group = ConsumerGroup(key.group_id, shard, GroupOffsets(), self._clock.wall_ms())
-            group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
-            groups[key.group_id] = self._registry.groups[key.group_id] = group
-        for _, key, value in entries.get(ConsumerGroupTargetAssignmentMetadataKey, ()):
-            assert isinstance(key, ConsumerGroupTargetAssignmentMetadataKey)
-            assert isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
-            if key.group_id in groups:
-                groups[key.group_id].assignment_epoch = value.assignment_epoch
-        self._load_members(groups, entries)
+        for group_id, known in entries.by_group(ConsumerGroupMetadataKey, ConsumerGroupMetadataValue):
+            group = ConsumerGroup(group_id, shard, GroupOffsets(), self._clock.wall_ms())
+            group.epoch, group.metadata_hash = known.epoch, known.metadata_hash
+            groups[group_id] = self._registry.groups[group_id] = group
+        for group_id, made in entries.by_group(
+            ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue
+        ):
+            if group_id in groups:
+                groups[group_id].assignment_epoch = made.assignment_epoch
+        for (group_id, _), member in _consumer_members(entries).items():
+            if group_id in groups:
+                groups[group_id].add(member)
 
-    def _load_members(
-        self, groups: dict[str, ConsumerGroup], entries: dict[type[Message], list[tuple[int, Message, Message]]]
-    ) -> None:
-        members: dict[tuple[str, str], ConsumerMember] = {}
-        for _, key, value in entries.get(ConsumerGroupMemberMetadataKey, ()):
-            assert isinstance(key, ConsumerGroupMemberMetadataKey)
-            assert isinstance(value, ConsumerGroupMemberMetadataValue)
-            if key.group_id in groups:
-                member = ConsumerMember(key.member_id, value.instance_id)
-                _describe(member, value)
-                members[key.group_id, key.member_id] = member
-        for _, key, value in entries.get(ConsumerGroupTargetAssignmentMemberKey, ()):
-            assert isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
-            assert isinstance(value, ConsumerGroupTargetAssignmentMemberValue)
-            if (key.group_id, key.member_id) in members:
-                members[key.group_id, key.member_id].target = assignment_of(value.topic_partitions)
-        for _, key, value in entries.get(ConsumerGroupCurrentMemberAssignmentKey, ()):
-            assert isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
-            assert isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
-            if (key.group_id, key.member_id) in members:
-                members[key.group_id, key.member_id].current = _current(value)
-        for (group_id, _), member in members.items():
-            groups[group_id].add(member)
+
+def _consumer_members(entries: StoredEntries) -> dict[MemberKey, ConsumerMember]:
+    members: dict[MemberKey, ConsumerMember] = {}
+    for key, known in entries.by_member(ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue):
+        members[key] = ConsumerMember(key[1], known.instance_id)
+        _describe(members[key], known)
+    for key, target in entries.by_member(
+        ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue
+    ):
+        if key in members:
+            members[key].target = assignment_of(target.topic_partitions)
+    for key, current in entries.by_member(
+        ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue
+    ):
+        if key in members:
+            members[key].current = _current(current)
+    return members
 
 
 def _classic_member(stored: MemberMetadata, protocol: str) -> Member:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from horolog.broker.groups.assignors import Assignment, Subscriber
 from horolog.broker.groups.classic_events import GroupLoaded, Killed, LeaveGroup, SyncGroup
-from horolog.broker.groups.decision import Decision
+from horolog.broker.groups.decision import Decision, KnownStep
 from horolog.broker.groups.group_epochs import TopicsRead, begin_epoch
 from horolog.broker.groups.group_settings import SHARE_HEARTBEAT_INTERVAL, SHARE_SESSION_TIMEOUT
 from horolog.broker.groups.known import Known
@@ -44,15 +44,10 @@ ASK_AGAIN_MS: Final = 30_000
 """The persister is asked again for a state that it has not begun by then; Kafka's `group.share.initialize.retry.interval.ms`."""
 
 
-class ShareStep(Decision[ShareGroup]):
-    """A decision in the making, and its inputs."""
+class ShareStep(KnownStep[ShareGroup]):
+    """A decision about a share group."""
 
-    __slots__ = ("known", "now_ms")
-
-    def __init__(self, group: ShareGroup, known: Known, now_ms: int) -> None:
-        super().__init__(group)
-        self.known = known
-        self.now_ms = now_ms
+    __slots__ = ()
 
 
 def decide_share(group: ShareGroup, event: Any, known: Known, now_ms: int) -> Decision[ShareGroup]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from horolog.broker.groups.classic_events import GroupLoaded, Killed, LeaveGroup, SyncGroup
-from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.decision import Decision, GroupTimer, KnownStep
 from horolog.broker.groups.group_epochs import hash_of
 from horolog.broker.groups.group_settings import (
     STREAMS_HEARTBEAT_INTERVAL,
@@ -65,15 +65,10 @@ from horolog.protocol.messages.streams_groups import (
 STANDBYS = "num.standby.replicas"
 
 
-class StreamsStep(Decision[StreamsGroup]):
-    """A decision in the making, and its inputs."""
+class StreamsStep(KnownStep[StreamsGroup]):
+    """A decision about a streams group."""
 
-    __slots__ = ("known", "now_ms")
-
-    def __init__(self, group: StreamsGroup, known: Known, now_ms: int) -> None:
-        super().__init__(group)
-        self.known = known
-        self.now_ms = now_ms
+    __slots__ = ()
 
 
 def decide_streams(group: StreamsGroup, event: Any, known: Known, now_ms: int) -> Decision[StreamsGroup]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.reconcile import MemberState
+from horolog.broker.groups.stored_entries import MemberKey, StoredEntries
 from horolog.broker.groups.streams.streams_group import QueryEndpoint, StreamsGroup, StreamsMember
 from horolog.broker.groups.streams.streams_reconcile import CurrentTasks
 from horolog.broker.groups.streams.tasks import Task, Tasks, TaskSet, read_tasks, tasks_of
@@ -25,28 +25,21 @@ from horolog.protocol.messages.streams_group_records import (
     StreamsGroupTopologyKey,
     StreamsGroupTopologyValue,
 )
-from horolog.protocol.wire import Message
-
-Entries = Mapping[type[Message], Iterable[tuple[int, Message, Message]]]
-"""Offset, key and value of the last record of every key, by the class of the key."""
-
-MemberKey = tuple[str, str]
-V = TypeVar("V", bound=Message)
 
 
-def streams_groups_of(entries: Entries, shard: int, now_ms: int) -> dict[str, StreamsGroup]:
+def streams_groups_of(entries: StoredEntries, shard: int, now_ms: int) -> dict[str, StreamsGroup]:
     """The groups by id."""
     groups: dict[str, StreamsGroup] = {}
-    for (group_id, _), stored in _values(entries, StreamsGroupMetadataKey, StreamsGroupMetadataValue):
+    for group_id, stored in entries.by_group(StreamsGroupMetadataKey, StreamsGroupMetadataValue):
         group = groups[group_id] = StreamsGroup(group_id, shard, GroupOffsets(), now_ms)
         group.epoch, group.metadata_hash = stored.epoch, stored.metadata_hash
         group.validated_epoch = stored.validated_topology_epoch
         group.assignment_settings = {one.key: one.value for one in stored.last_assignment_configs or ()}
-    for (group_id, _), topology in _values(entries, StreamsGroupTopologyKey, StreamsGroupTopologyValue):
+    for group_id, topology in entries.by_group(StreamsGroupTopologyKey, StreamsGroupTopologyValue):
         if group_id in groups:
             groups[group_id].topology = topology
-    for (group_id, _), made in _values(
-        entries, StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue
+    for group_id, made in entries.by_group(
+        StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue
     ):
         if group_id in groups:
             group = groups[group_id]
@@ -57,17 +50,19 @@ def streams_groups_of(entries: Entries, shard: int, now_ms: int) -> dict[str, St
     return groups
 
 
-def _members(entries: Entries) -> dict[MemberKey, StreamsMember]:
+def _members(entries: StoredEntries) -> dict[MemberKey, StreamsMember]:
     members: dict[MemberKey, StreamsMember] = {}
-    for key, stored in _values(entries, StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue):
+    for key, stored in entries.by_member(StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue):
         members[key] = _member(key[1], stored)
-    for key, target in _values(entries, StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue):
+    for key, target in entries.by_member(
+        StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue
+    ):
         if key in members:
             members[key].target = TaskSet(
                 *map(read_tasks, (target.active_tasks, target.standby_tasks, target.warmup_tasks))
             )
-    for key, current in _values(
-        entries, StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue
+    for key, current in entries.by_member(
+        StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue
     ):
         if key in members:
             members[key].current = _current(current)
@@ -119,10 +114,3 @@ def _epochs(stored: Iterable[StreamsCurrentTasks], member_epoch: int) -> Iterabl
         epochs = one.assignment_epochs or [member_epoch] * len(one.partitions)
         for index, epoch in zip(one.partitions, epochs, strict=True):
             yield (one.subtopology_id, index), epoch
-
-
-def _values(entries: Entries, key: type[Message], value: type[V]) -> Iterable[tuple[MemberKey, V]]:
-    """The values of one kind, by group and, where the key has one, by member."""
-    for _, one, read in entries.get(key, ()):
-        assert isinstance(read, value)
-        yield (one.group_id, getattr(one, "member_id", "")), read  # type: ignore[attr-defined]

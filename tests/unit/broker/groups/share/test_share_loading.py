@@ -4,6 +4,7 @@ import pytest
 
 from horolog.broker.groups.records import read_entry
 from horolog.broker.groups.share.share_loading import share_groups_of
+from horolog.broker.groups.stored_entries import StoredEntries
 from tests.support.share_world import GROUP, ShareWorld
 
 
@@ -74,11 +75,9 @@ def test_records_of_a_group_or_a_member_that_is_not_there_are_left_out(world):
     world.join()
     group, shard = world.group(), world.group().shard
     member = group.members["m1"]
-    entries = {}
+    entries = StoredEntries()
     for key, value in (group.assignment_entry(), group.target_entry(member), group.current_entry(member)):
-        _, key_message, value_message = read_entry(key, value)
-        entries[type(key_message)] = [(0, key_message, value_message)]
+        entries.add(*read_entry(key, value)[1:])
     assert share_groups_of(entries, shard, 0) == {}
-    _, key_message, value_message = read_entry(*group.member_entry(member))
-    entries[type(key_message)] = [(0, key_message, value_message)]
+    entries.add(*read_entry(*group.member_entry(member))[1:])
     assert share_groups_of(entries, shard, 0) == {}

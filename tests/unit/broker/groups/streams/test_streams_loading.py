@@ -4,6 +4,7 @@ import pytest
 
 from horolog.broker.groups.reconcile import MemberState
 from horolog.broker.groups.records import entry, read_entry
+from horolog.broker.groups.stored_entries import StoredEntries
 from horolog.broker.groups.streams.streams_loading import streams_groups_of
 from horolog.protocol.messages.streams_group_records import (
     StreamsCurrentTasks,
@@ -77,10 +78,9 @@ def test_a_group_without_members_keeps_its_topology(world):
 
 
 def entries_of(*written):
-    entries = {}
+    entries = StoredEntries()
     for key, value in written:
-        _, read_key, read_value = read_entry(*entry(key, value))
-        entries.setdefault(type(read_key), []).append((0, read_key, read_value))
+        entries.add(*read_entry(*entry(key, value))[1:])
     return entries
 
 
