@@ -9,17 +9,17 @@ from typing import TypeVar
 TopicPartition = tuple[str, int]
 
 Topic = TypeVar("Topic", bound=Hashable)
-Part = TypeVar("Part")
+Mention = TypeVar("Mention")
 
 
-def each_topic_once(mentions: Iterable[tuple[Topic, Iterable[Part]]]) -> dict[Topic, list[Part]]:
+def each_topic_once(mentions: Iterable[tuple[Topic, Iterable[Mention]]]) -> dict[Topic, list[Mention]]:
     """Each topic in the order of its first mention, with the parts of all its mentions."""
-    topics: dict[Topic, list[Part]] = {}
+    topics: dict[Topic, list[Mention]] = {}
     for topic, parts in mentions:
         topics.setdefault(topic, []).extend(parts)
     return topics
 
 
-def by_topic(partitions: Iterable[tuple[Topic, Part]]) -> dict[Topic, list[Part]]:
+def by_topic(partitions: Iterable[tuple[Topic, Mention]]) -> dict[Topic, list[Mention]]:
     """The partitions of each topic, in their order."""
     return each_topic_once((topic, (part,)) for topic, part in partitions)

@@ -11,7 +11,7 @@ from pathlib import Path
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.server.over_store import use_of
-from horolog.broker.server.store_run import Store, run
+from horolog.broker.server.store_run import OpenedStore, run
 from horolog.stores.addresses import ways_to
 from horolog.stores.opening import open_store
 from tests.support.loop_probe import LoopProbe
@@ -45,7 +45,7 @@ def main(url, node, port, folder, *more):
     settings = from_layers(Layers(static=static | dict(one.split("=", 1) for one in more)))
     store = open_store(url)
     return run(
-        settings, (), Store(store, ways_to(store.place)), use_of(settings)._replace(shipping=SHIPPING), Printing()
+        settings, (), OpenedStore(store, ways_to(store.place)), use_of(settings)._replace(shipping=SHIPPING), Printing()
     )
 
 

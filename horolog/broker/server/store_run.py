@@ -66,7 +66,7 @@ ASKS_EVERY_S = 2.0
 SAYS_EVERY_S = 60.0
 
 
-class Store(NamedTuple):
+class OpenedStore(NamedTuple):
     """A store as a broker opens it, and the ways to it that its start tries."""
 
     store: ObjectStore
@@ -95,14 +95,14 @@ def refuse_settings(settings: Settings) -> None:
     peer_access(settings)
 
 
-def opened(settings: Settings) -> Store:
+def opened(settings: Settings) -> OpenedStore:
     """The store that the settings name. Raises SettingsError."""
     url = settings.horolog_store or ""
     try:
         store = open_store(url, settings.horolog_store_endpoint or "")
     except StoreError as error:
         raise SettingsError("horolog.store", None, str(error)) from None
-    return Store(store, ways_to(store.place))
+    return OpenedStore(store, ways_to(store.place))
 
 
 def run_as_set(settings: Settings, warnings: Iterable[str]) -> int:
@@ -111,7 +111,11 @@ def run_as_set(settings: Settings, warnings: Iterable[str]) -> int:
 
 
 def run(
-    settings: Settings, warnings: Iterable[str], store: Store, of_store: StoreUse, teller: app.Teller | None = None
+    settings: Settings,
+    warnings: Iterable[str],
+    store: OpenedStore,
+    of_store: StoreUse,
+    teller: app.Teller | None = None,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code. Raises SettingsError."""
     refuse_settings(settings)
@@ -144,7 +148,7 @@ def _ended(error: Exception, code: int) -> int:
 
 
 async def run_in_loop(
-    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: BrokerPart
+    settings: Settings, store: OpenedStore, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: BrokerPart
 ) -> None:
     """Run a broker until a signal. Raises what `REFUSALS` has, and what any start raises."""
     loop = asyncio.get_running_loop()

@@ -37,7 +37,7 @@ STRETCH_BYTES = 1 << 20
 MAX_OFFSET = 2**63 - 1
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     """The offsets that are wanted: from `start` up to but not including `end`."""
 
     start: int = 0
@@ -59,7 +59,7 @@ class _Stretch:
 def decode(
     data: Buffer,
     source: Source,
-    bounds: Bounds,
+    bounds: OffsetBounds,
     *,
     aborted: AbortedProducers | None = None,
     where: str = "",
@@ -78,7 +78,7 @@ def decode(
         raise DecodeError(f"{source.topic}-{source.partition}{where}: {error}") from error
 
 
-def _stretches(chunk: bytes, bounds: Bounds, aborted: AbortedProducers | None) -> Iterator[_Stretch]:
+def _stretches(chunk: bytes, bounds: OffsetBounds, aborted: AbortedProducers | None) -> Iterator[_Stretch]:
     stretch = _Stretch(2, compressed=False)
     for entry in heads_in(chunk):
         if entry.last_offset < bounds.start and aborted is None:
@@ -149,7 +149,7 @@ def _take_in(stretch: _Stretch, content: bytes) -> tuple[int, int]:
     return start, stretch.size_bytes
 
 
-def _decode_stretch(chunk: bytes, stretch: _Stretch, source: Source, bounds: Bounds) -> pa.RecordBatch:
+def _decode_stretch(chunk: bytes, stretch: _Stretch, source: Source, bounds: OffsetBounds) -> pa.RecordBatch:
     data = b"".join(stretch.parts) if stretch.compressed else chunk
     try:
         columns = _columns(data, stretch)
@@ -167,7 +167,7 @@ def _columns(data: bytes, stretch: _Stretch) -> Columns:
     return decode_messages(data, [place for place in stretch.places if isinstance(place, SetPlace)], stretch.magic)
 
 
-def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: Bounds) -> Iterator[Record]:
+def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: OffsetBounds) -> Iterator[Record]:
     for entry in entries:
         for record in records_of_entry(chunk, entry):
             if bounds.start <= record.offset < bounds.end:
@@ -175,7 +175,7 @@ def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: Bounds) -> Ite
 
 
 def decode_plain(
-    data: Buffer, source: Source, bounds: Bounds, *, aborted: AbortedProducers | None = None
+    data: Buffer, source: Source, bounds: OffsetBounds, *, aborted: AbortedProducers | None = None
 ) -> pa.RecordBatch:
     """The result of `decode`, record by record with only the protocol's own readers; tests compare the two."""
     chunk = bytes(data)

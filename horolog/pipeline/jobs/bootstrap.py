@@ -37,7 +37,7 @@ from horolog.pipeline.jobs.dump_files import (
     is_data_file,
     rows_at,
 )
-from horolog.pipeline.jobs.dump_pieces import Piece, is_one_piece, pieces_of, unsent
+from horolog.pipeline.jobs.dump_pieces import RowsPiece, is_one_piece, pieces_of, unsent
 from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
@@ -256,7 +256,7 @@ def prepare(
     if sent_before:
         pieces, before = unsent(pieces, rows_of_pieces(times, pieces), sent_before)
 
-    def read(piece: Piece) -> "DataFrame":
+    def read(piece: RowsPiece) -> "DataFrame":
         return _records(found.all if piece.files is None else found.of(piece.files), dump)
 
     share = Share(PiecedRows(read, pieces, before, counts), lanes, range(1), settled, sent_before, counts.records)

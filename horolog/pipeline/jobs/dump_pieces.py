@@ -34,7 +34,7 @@ def evenly(first_us: int, last_us: int) -> list[int]:
     return [first_us + (last_us - first_us) * (number + 1) // GRAINS for number in range(GRAINS)]
 
 
-class Piece(NamedTuple):
+class RowsPiece(NamedTuple):
     """The rows of a range of times, from `since` up to but not including `until`; None is open."""
 
     since_us: int | None = None
@@ -52,7 +52,7 @@ def is_one_piece(size_bytes: int) -> bool:
     return size_bytes <= PIECE_BYTES * FIRST_SHARE
 
 
-def pieces_of(units: Sequence[Unit], row_bytes: float) -> list[Piece]:
+def pieces_of(units: Sequence[Unit], row_bytes: float) -> list[RowsPiece]:
     """The pieces in the order of their times."""
     rows = sum(one.rows for one in units)
     largest = max(1.0, PIECE_BYTES / max(1.0, row_bytes))
@@ -64,7 +64,7 @@ def pieces_of(units: Sequence[Unit], row_bytes: float) -> list[Piece]:
         largest *= 2
 
 
-def _cut(units: Sequence[Unit], smallest: float, largest: float) -> list[Piece]:
+def _cut(units: Sequence[Unit], smallest: float, largest: float) -> list[RowsPiece]:
     """Pieces whose sizes in rows begin with the smallest one and double up to the largest; the last one is not much smaller."""
     last_us = max((one.last_us for one in units), default=0)
     grains = sorted((time_us, one.rows / len(one.grains)) for one in units for time_us in one.grains)
@@ -79,18 +79,18 @@ def _cut(units: Sequence[Unit], smallest: float, largest: float) -> list[Piece]:
     return [_piece(units, since_us, until_us) for since_us, until_us in pairwise([None, *borders, None])]
 
 
-def _piece(units: Sequence[Unit], since_us: int | None, until_us: int | None) -> Piece:
-    whole = Piece(since_us, until_us)
+def _piece(units: Sequence[Unit], since_us: int | None, until_us: int | None) -> RowsPiece:
+    whole = RowsPiece(since_us, until_us)
     files = [one.file for one in units if whole.has(one)]
     named = [file for file in files if file is not None]
     return whole._replace(files=named) if len(named) == len(files) else whole
 
 
-def _rows_read(pieces: Sequence[Piece], units: Sequence[Unit]) -> int:
+def _rows_read(pieces: Sequence[RowsPiece], units: Sequence[Unit]) -> int:
     return sum(one.rows for piece in pieces for one in units if piece.has(one))
 
 
-def unsent(pieces: Sequence[Piece], rows: Sequence[int], sent: int) -> tuple[list[Piece], int]:
+def unsent(pieces: Sequence[RowsPiece], rows: Sequence[int], sent: int) -> tuple[list[RowsPiece], int]:
     """The pieces that an earlier run did not send, or not wholly, and how many rows lie before them."""
     before = 0
     for number, count in enumerate(rows):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from horolog.pipeline.jobs.dump_files import CONTENT, FILE, STATE, TIME
-from horolog.pipeline.jobs.dump_pieces import GRAINS, Piece, Unit, evenly
+from horolog.pipeline.jobs.dump_pieces import GRAINS, RowsPiece, Unit, evenly
 from horolog.pipeline.jobs.lanes import LaneResult, Lanes, Row, sent_batch
 from horolog.pipeline.jobs.loading import counted_in, counting, size_of_row
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules
@@ -86,7 +86,7 @@ def size_of(rows: "DataFrame", count: int, rules: TopicRules) -> int:
     return round(count * sum(sample) / max(1, len(sample)))
 
 
-def rows_of_pieces(times: "DataFrame", pieces: Sequence[Piece]) -> list[int]:
+def rows_of_pieces(times: "DataFrame", pieces: Sequence[RowsPiece]) -> list[int]:
     """How many rows each piece has."""
     from pyspark.sql import functions as f
 
@@ -109,9 +109,9 @@ def rows_of_pieces(times: "DataFrame", pieces: Sequence[Piece]) -> list[int]:
 class PiecedRows:
     """The pieces that were not sent, and how many rows lie before them; implements `lane_rows.LaneRows` with one lane."""
 
-    read: "Callable[[Piece], DataFrame]" = field(repr=False)
+    read: "Callable[[RowsPiece], DataFrame]" = field(repr=False)
     """The records of a piece in no order: key, value, timestamp."""
-    pieces: Sequence[Piece]
+    pieces: Sequence[RowsPiece]
     before: int
     known: Counts
 
@@ -125,7 +125,7 @@ class PiecedRows:
     def counts(self, rules: TopicRules, now_ms: int, *, exactly: bool) -> Counts:  # noqa: ARG002
         return self.known
 
-    def in_order(self, piece: Piece) -> "DataFrame":
+    def in_order(self, piece: RowsPiece) -> "DataFrame":
         """Sorted by one task, which spills to disk; rows that are equal in all of these are the same record."""
         from pyspark.sql import functions as f
 
@@ -133,7 +133,7 @@ class PiecedRows:
         return ours.select("key", "value", f.unix_millis("timestamp").alias("timestamp_ms"))
 
 
-def within(rows: "DataFrame", piece: Piece) -> "DataFrame":
+def within(rows: "DataFrame", piece: RowsPiece) -> "DataFrame":
     from pyspark.sql import functions as f
 
     if piece.since_us is not None:

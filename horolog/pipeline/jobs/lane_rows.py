@@ -43,7 +43,7 @@ TASK_BYTES = 32 << 20
 COUNTS = pa.schema([(name, pa.int64()) for name in Counts._fields])
 
 
-class Sending(Protocol):
+class SentRows(Protocol):
     """A `DataFrame` with the columns `SENT`, or several that are collected one after the other."""
 
     def collect(self) -> Sequence[Any]:
@@ -53,7 +53,7 @@ class Sending(Protocol):
 class LaneRows(Protocol):
     """The rows of all lanes that were not sent yet."""
 
-    def in_tasks(self, lanes: Lanes, numbers: Sequence[Lane]) -> "Sending":
+    def in_tasks(self, lanes: Lanes, numbers: Sequence[Lane]) -> "SentRows":
         """Sends them once it is collected, by one task for each lane at a time."""
 
     def here(self, numbers: Sequence[Lane]) -> Iterator[tuple[Lane, Iterator[Row]]]:

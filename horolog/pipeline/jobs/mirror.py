@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from horolog.client.security import Security
     from horolog.client.values.types import TopicPartition
     from horolog.pipeline.jobs.loading import Outlook, TopicRules
-    from horolog.pipeline.jobs.mirror_copy import Copied, Link, Piece, Progress
+    from horolog.pipeline.jobs.mirror_copy import Copied, CopyPiece, Link, Progress
     from horolog.pipeline.jobs.mirror_groups import PartitionMove
-    from horolog.pipeline.jobs.mirror_target import Bounds
+    from horolog.pipeline.jobs.mirror_target import PartitionBounds
 
 T = TypeVar("T")
 
@@ -203,7 +203,7 @@ def settle(clusters: Clusters, since_ms: int | None, *, force: bool) -> "dict[To
         bounds = mirror_target.from_first(bounds, await mirror_target.noted(target, clusters.link, bounds))
         at_once = asyncio.Semaphore(_SETTLED_AT_ONCE)
 
-        async def one(place: "TopicPartition", each: "Bounds") -> None:
+        async def one(place: "TopicPartition", each: "PartitionBounds") -> None:
             async with at_once, fenced(target.client, clusters.link, place) as (producer, have):
                 chosen = mirror_target.go_on(place, have, each, force=force)
                 if chosen != have:
@@ -220,7 +220,7 @@ def news(clusters: Clusters, *, force: bool) -> "dict[TopicPartition, tuple[int,
     """What has come since, in partitions that were there before and in new ones."""
     from horolog.pipeline.jobs import mirror_target
 
-    async def ask(source: "Admin", target: "Admin") -> "dict[TopicPartition, Bounds]":
+    async def ask(source: "Admin", target: "Admin") -> "dict[TopicPartition, PartitionBounds]":
         await mirror_target.check_places(source.client, target.client, clusters.topic)
         return await mirror_target.bounds_of(source.client, target.client, clusters.topic, None)
 
@@ -258,7 +258,7 @@ def copy_rounds(
         yield copied
 
 
-def run_round(spark: "SparkSession", link: "Link", pieces: "Sequence[Piece]") -> "list[Copied]":
+def run_round(spark: "SparkSession", link: "Link", pieces: "Sequence[CopyPiece]") -> "list[Copied]":
     """A Spark task for each piece."""
     from horolog.pipeline.jobs.mirror_copy import Copied, copy
 

@@ -80,7 +80,7 @@ class Progress(NamedTuple):
         return cls(committed.offset, number, topic.removeprefix(_TOPIC) if topic.startswith(_TOPIC) else None)
 
 
-class Piece(NamedTuple):
+class CopyPiece(NamedTuple):
     """What one task copies."""
 
     place: TopicPartition
@@ -96,15 +96,15 @@ class Copied(NamedTuple):
     last_ms: int  # -1: none had a time
 
 
-def rounds(wanted: "dict[TopicPartition, tuple[int, int]]", most: int) -> "list[list[Piece]]":
+def rounds(wanted: "dict[TopicPartition, tuple[int, int]]", most: int) -> "list[list[CopyPiece]]":
     """Ranges cut into pieces of at most `most` offsets, a round having the next piece of every partition; pure.
 
     All partitions go on side by side, so that every core has one; within each, the next piece waits for the one before.
     """
-    found: list[list[Piece]] = []
+    found: list[list[CopyPiece]] = []
     left = {place: reach for place, reach in sorted(wanted.items()) if reach[0] < reach[1]}
     while left:
-        pieces = [Piece(place, start, min(end, start + most)) for place, (start, end) in left.items()]
+        pieces = [CopyPiece(place, start, min(end, start + most)) for place, (start, end) in left.items()]
         found.append(pieces)
         left = {place: (end, left[place][1]) for place, _, end in pieces if end < left[place][1]}
     return found
@@ -188,11 +188,11 @@ async def note_progress(producer: Producer, link: Link, place: TopicPartition, p
         await producer.send_offsets(link.group, {place: progress.committed()})
 
 
-def copy(link: Link, piece: Piece) -> Copied:
+def copy(link: Link, piece: CopyPiece) -> Copied:
     return asyncio.run(copy_piece(link, piece))
 
 
-async def copy_piece(link: Link, piece: Piece) -> Copied:
+async def copy_piece(link: Link, piece: CopyPiece) -> Copied:
     """Copy the rest of a piece: the part that a killed or repeated task had copied is not copied again."""
     place, start, end = piece
     async with (
@@ -210,7 +210,7 @@ async def copy_piece(link: Link, piece: Piece) -> Copied:
 async def _send_all(
     producer: Producer,
     link: Link,
-    piece: Piece,
+    piece: CopyPiece,
     have: Progress,
     chunks: AsyncGenerator[tuple[list[ConsumerRecord], int], None],
 ) -> Copied:

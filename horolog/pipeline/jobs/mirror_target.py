@@ -40,7 +40,7 @@ class MirrorRefused(CommandError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class PartitionBounds:
     """Where a partition begins and ends on A, for readers of committed records, and whether B has had records in it."""
 
     first: int
@@ -137,7 +137,7 @@ def can_lose(rules: TopicRules) -> bool:
 
 async def bounds_of(
     source: "Client", target: "Client", topic: str, since_ms: int | None
-) -> dict[TopicPartition, Bounds]:
+) -> dict[TopicPartition, PartitionBounds]:
     """Of every partition that A has; B need not have the topic."""
     places = [TopicPartition(topic, index) for index in await partitions_on(source, topic) or ()]
     first = await ends(source, dict.fromkeys(places, EARLIEST), COMMITTED)
@@ -152,7 +152,7 @@ async def bounds_of(
     low = await ends(target, dict.fromkeys(on_target, EARLIEST))
     high = await ends(target, dict.fromkeys(on_target, LATEST))
     return {
-        place: Bounds(
+        place: PartitionBounds(
             first[place],
             last[place],
             min(begin[place], last[place]),
@@ -164,8 +164,8 @@ async def bounds_of(
 
 
 def from_first(
-    bounds: Mapping[TopicPartition, Bounds], known: Collection[TopicPartition]
-) -> dict[TopicPartition, Bounds]:
+    bounds: Mapping[TopicPartition, PartitionBounds], known: Collection[TopicPartition]
+) -> dict[TopicPartition, PartitionBounds]:
     """If a part of the topic is mirrored already, partitions added on A since then are copied from their start; pure.
 
     `--since` may be "an hour ago", another time at each run: records between two runs would be left out.
@@ -176,13 +176,15 @@ def from_first(
     }
 
 
-async def noted(target: Admin, link: Link, places: "Mapping[TopicPartition, Bounds]") -> dict[TopicPartition, Progress]:
+async def noted(
+    target: Admin, link: Link, places: "Mapping[TopicPartition, PartitionBounds]"
+) -> dict[TopicPartition, Progress]:
     """How far the copy has come according to B, without open transactions."""
     found = await target.group_offsets(link.group, places)
     return {place: Progress.of(committed) for place, committed in found.items() if committed is not None}
 
 
-def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force: bool) -> Progress:
+def go_on(place: TopicPartition, have: Progress | None, bounds: PartitionBounds, *, force: bool) -> Progress:
     """Where the partition continues, or MirrorRefused; pure."""
     if have is None:
         if bounds.has_records_on_target and not force:

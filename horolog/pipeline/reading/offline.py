@@ -33,7 +33,7 @@ from horolog.broker.log.storage import (
 from horolog.broker.prefix.prefix_files import PrefixFiles
 from horolog.client.values.types import TopicPartition
 from horolog.pipeline.arrow.columns import Source
-from horolog.pipeline.arrow.decode import Bounds, decode
+from horolog.pipeline.arrow.decode import OffsetBounds, decode
 from horolog.pipeline.base.positions import (
     EARLIEST,
     LATEST,
@@ -422,7 +422,7 @@ def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterat
     for at, patch in piece.patches:
         file.pwritev([patch], at)
     aborted = None if piece.aborted is None else AbortedProducers(piece.aborted)
-    bounds = Bounds(piece.first_offset, piece.end_offset)
+    bounds = OffsetBounds(piece.first_offset, piece.end_offset)
     position = piece.start
     wanted = READ_BYTES
     while position < piece.end:

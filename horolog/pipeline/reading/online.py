@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from horolog.client.values.errors import KafkaError
 from horolog.client.wire.fetch import RawFetch
 from horolog.pipeline.arrow.columns import Source
-from horolog.pipeline.arrow.decode import Bounds, decode
+from horolog.pipeline.arrow.decode import OffsetBounds, decode
 from horolog.pipeline.base.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
 from horolog.pipeline.base.topic_ids import made_anew
 from horolog.pipeline.options.options import ReadOptions
@@ -163,7 +163,7 @@ class _Reading:
                 following = self._following(data, position)
                 coming = self._start_from(following)
                 aborted = AbortedProducers(fetched.aborted) if self._options.isolation == "read_committed" else None
-                yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
+                yield from decode(data, self._source, OffsetBounds(position, end), aborted=aborted)
                 position = following
         finally:
             if coming is not None:  # a query that has enough rows reads no further

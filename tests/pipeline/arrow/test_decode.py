@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from horolog.pipeline.arrow import columns
 from horolog.pipeline.arrow import decode as decode_module
 from horolog.pipeline.arrow.columns import Source
-from horolog.pipeline.arrow.decode import Bounds, decode, decode_plain
+from horolog.pipeline.arrow.decode import OffsetBounds, decode, decode_plain
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import control
 from horolog.protocol.records.aborted import AbortedProducers
@@ -20,13 +20,13 @@ from horolog.protocol.records.record import Record
 from tests.pipeline import samples
 
 SOURCE = Source("topic", 3, include_headers=True)
-EVERYTHING = Bounds()
+EVERYTHING = OffsetBounds()
 
 
 @given(samples.chunks(), st.integers(0, 200), st.integers(0, 200))
 def test_it_shows_what_the_plain_decoder_shows(data, skipped, wanted):
     first = next(iter_records(data)).offset
-    bounds = Bounds(first + skipped, first + skipped + wanted) if wanted else EVERYTHING
+    bounds = OffsetBounds(first + skipped, first + skipped + wanted) if wanted else EVERYTHING
     plain = decode_plain(data, SOURCE, bounds)
     assert samples.rows_in(decode(data, SOURCE, bounds)) == samples.rows_in([plain])
     records = [record for record in iter_records(data) if bounds.start <= record.offset < bounds.end]
@@ -108,7 +108,7 @@ def test_an_aborted_transaction_that_began_before_the_chunk_is_known():
 
 def offsets(data, aborted, start=0):
     known = None if aborted is None else AbortedProducers(aborted)
-    return [row[4] for row in samples.rows_in(decode(data, SOURCE, Bounds(start), aborted=known))]
+    return [row[4] for row in samples.rows_in(decode(data, SOURCE, OffsetBounds(start), aborted=known))]
 
 
 def test_headers_are_a_column_only_when_asked_for():

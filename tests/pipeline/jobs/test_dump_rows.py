@@ -11,7 +11,7 @@ import pytest
 from horolog.client.wire.client import Client
 from horolog.pipeline.jobs import dump_rows
 from horolog.pipeline.jobs.dump_files import SparkRows, WholeRows
-from horolog.pipeline.jobs.dump_pieces import GRAINS, Piece
+from horolog.pipeline.jobs.dump_pieces import GRAINS, RowsPiece
 from horolog.pipeline.jobs.dump_rows import PiecedRows, look, rows_of_pieces, size_of, with_grains
 from horolog.pipeline.jobs.lanes import Lanes, begin, end_sum, noted_of
 from horolog.pipeline.jobs.topic_rules import Counts, rules_at
@@ -109,7 +109,12 @@ def test_the_size_is_exact_if_the_topic_bounds_it(dump, target, monkeypatch):
     assert size_of(dump.all, COUNT, replace(target[1], retention_bytes=10**9)) == exact
 
 
-PIECES = [Piece(None, micros(2)), Piece(micros(2), micros(20)), Piece(micros(20), micros(39)), Piece(micros(39), None)]
+PIECES = [
+    RowsPiece(None, micros(2)),
+    RowsPiece(micros(2), micros(20)),
+    RowsPiece(micros(20), micros(39)),
+    RowsPiece(micros(39), None),
+]
 
 
 def test_the_rows_of_pieces_are_counted(dump):
@@ -158,9 +163,9 @@ class Times(Frame):
 
 
 def test_a_task_counts_the_rows_of_each_piece(spark):
-    pieces = [Piece(None, 10), Piece(10, 20), Piece(20, None)]
+    pieces = [RowsPiece(None, 10), RowsPiece(10, 20), RowsPiece(20, None)]
     assert rows_of_pieces(Times(1, 10, 19, 20, 99), pieces) == [1, 2, 2]
-    assert rows_of_pieces(Times(5, 6, 7), [Piece()]) == [3]
+    assert rows_of_pieces(Times(5, 6, 7), [RowsPiece()]) == [3]
 
 
 class Sorted:

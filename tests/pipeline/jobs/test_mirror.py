@@ -27,7 +27,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
 from horolog.pipeline.jobs import mirror_copy, mirror_target
 from horolog.pipeline.jobs.mirror import mirror
-from horolog.pipeline.jobs.mirror_copy import Copied, MirrorFailed, Piece, Progress
+from horolog.pipeline.jobs.mirror_copy import Copied, CopyPiece, MirrorFailed, Progress
 from horolog.pipeline.jobs.mirror_groups import GroupTaken, PartitionMove, Span
 from horolog.pipeline.jobs.mirror_target import MirrorRefused
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of
@@ -444,7 +444,7 @@ mirror_job = importlib.import_module("horolog.pipeline.jobs.mirror")  # the fron
 
 def test_a_round_is_a_task_for_each_piece(monkeypatch):
     monkeypatch.setattr(mirror_copy, "copy", lambda link, piece: Copied(piece.end - piece.start, 10, len(link)))
-    pieces = [Piece(PLACE, 0, 5), Piece(PLACE, 5, 7)]
+    pieces = [CopyPiece(PLACE, 0, 5), CopyPiece(PLACE, 5, 7)]
     assert mirror_job.run_round(Here(), "link", pieces) == [Copied(5, 10, 4), Copied(2, 10, 4)]
 
 

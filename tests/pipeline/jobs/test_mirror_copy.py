@@ -14,7 +14,7 @@ from horolog.client.values.types import TopicPartition
 from horolog.client.wire.client import Client
 from horolog.client.wire.fetch import RawFetch
 from horolog.pipeline.jobs import mirror_copy
-from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
+from horolog.pipeline.jobs.mirror_copy import CopyPiece, Link, Progress, copy_piece, fenced, rounds
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.compression import CODEC_NAMES, Codec
 from tests.support.names import unique
@@ -48,15 +48,15 @@ async def test_who_comes_later_fences_who_was_there(session_broker, other):
                 async with zombie.transaction():
                     await zombie.send(topic, b"of a zombie", partition=0)
                     await zombie.flush()
-                    copied = await copy_piece(link, Piece(place, 0, 10))  # fences, and takes back what was sent
+                    copied = await copy_piece(link, CopyPiece(place, 0, 10))  # fences, and takes back what was sent
                     assert copied.records == 10
                     await zombie.send_offsets(link.group, {place: Progress(5, 0).committed()})
 
             with pytest.raises(KafkaError) as refused:
                 await go_on_too_late()
             assert refused.value.code in {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
-        assert (await copy_piece(link, Piece(place, 0, 10))).records == 0
-        assert (await copy_piece(link, Piece(place, 4, 10))).records == 0
+        assert (await copy_piece(link, CopyPiece(place, 0, 10))).records == 0
+        assert (await copy_piece(link, CopyPiece(place, 4, 10))).records == 0
     async with Consumer(other.address, isolation="read_committed") as consumer:
         consumer.assign([place])
         consumer.seek(place, 0)
@@ -69,9 +69,9 @@ async def test_who_comes_later_fences_who_was_there(session_broker, other):
 def test_rounds():
     other_place = TopicPartition("t", 1)
     assert rounds({PLACE: (0, 25), other_place: (3, 9), TopicPartition("t", 2): (4, 4)}, 10) == [
-        [Piece(PLACE, 0, 10), Piece(other_place, 3, 9)],
-        [Piece(PLACE, 10, 20)],
-        [Piece(PLACE, 20, 25)],
+        [CopyPiece(PLACE, 0, 10), CopyPiece(other_place, 3, 9)],
+        [CopyPiece(PLACE, 10, 20)],
+        [CopyPiece(PLACE, 20, 25)],
     ]
 
 
@@ -140,7 +140,7 @@ def test_a_piece_before_which_something_is_missing_is_not_copied(monkeypatch, ha
     monkeypatch.setattr(mirror_copy, "codec_at", codec)
     monkeypatch.setattr(mirror_copy, "fenced", fenced_at)
     with pytest.raises(mirror_copy.MirrorFailed, match="t-0: offsets before 5 are not copied yet: another mirror"):
-        mirror_copy.copy(Link("a:1", "b:1", "m"), Piece(PLACE, 5, 9))
+        mirror_copy.copy(Link("a:1", "b:1", "m"), CopyPiece(PLACE, 5, 9))
 
 
 class Producing:

@@ -26,7 +26,7 @@ from horolog.broker.server.over_store import OverStore, use_of
 from horolog.broker.server.store_run import (
     EXPERIMENTAL,
     BrokerPart,
-    Store,
+    OpenedStore,
     checked,
     opened,
     refuse_folders,
@@ -224,7 +224,7 @@ async def test_a_store_that_does_not_answer_is_waited_for(caplog):
 
 def test_a_store_that_does_not_keep_the_condition_is_refused_in_one_line(tmp_path, capsys):
     store = LyingStore(SystemClock())
-    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE) == 2
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith(
         "horolog: the store cannot be used: create 1 key with 8 writers each at once: 8 of 8 creates of one"
@@ -237,7 +237,7 @@ def test_a_folder_in_use_is_refused(tmp_path, capsys):
     from horolog.broker.log.storage import RealStorage
 
     held = RealStorage().lock(f"{tmp_path}/.lock")
-    assert run(settings, (), Store(store, [store]), OF_STORE) == 1
+    assert run(settings, (), OpenedStore(store, [store]), OF_STORE) == 1
     held.release()
     assert "is in use by another broker" in capsys.readouterr().err
 
@@ -252,7 +252,7 @@ def test_a_broker_runs_until_a_signal(tmp_path, capsys):
             os.kill(os.getpid(), signal.SIGUSR1)
 
     teller = Stopping()
-    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE, teller) == 0
+    assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE, teller) == 0
     stopper.cancel()
     assert teller.stops == [1]
 
@@ -275,7 +275,7 @@ def test_a_broker_registers_the_port_that_the_system_chose(tmp_path, more, adver
             found.append((listener.port, *(one.port for one in member.listeners)))
             os.kill(os.getpid(), signal.SIGUSR1)
 
-    assert run(settings_of(tmp_path, **more), (), Store(store, [store]), OF_STORE, Stopping()) == 0
+    assert run(settings_of(tmp_path, **more), (), OpenedStore(store, [store]), OF_STORE, Stopping()) == 0
     ((bound, registered),) = found
     assert bound
     assert registered == (advertised or bound)
@@ -302,7 +302,7 @@ def test_folders_of_something_else_are_refused_before_the_broker_joins():
 def test_a_prefix_of_another_cluster_is_refused_before_the_broker_joins_it(tmp_path, capsys):
     store = MemoryStore(SystemClock())
     (tmp_path / "horolog-store").write_text("first\n1-1\nhost\n")
-    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE) == 2
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f"horolog: {os.path.realpath(tmp_path)} belongs to the store of cluster first, not ")
     assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
@@ -318,14 +318,14 @@ def members_in(store):
             os.kill(os.getpid(), signal.SIGUSR1)
 
     with tempfile.TemporaryDirectory() as folder:
-        assert run(settings_of(folder, node_id="9"), (), Store(store, [store]), OF_STORE, Reading()) == 0
+        assert run(settings_of(folder, node_id="9"), (), OpenedStore(store, [store]), OF_STORE, Reading()) == 0
     return found[0]
 
 
 def test_a_folder_of_another_number_is_refused_before_the_broker_joins(tmp_path, capsys):
     store = MemoryStore(SystemClock())
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\n")
-    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 1
+    assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE) == 1
     assert "belongs to node.id=7, but this broker has node.id=1" in capsys.readouterr().err
     assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
 
@@ -336,7 +336,7 @@ def test_a_broker_that_cannot_listen_is_no_member_after_its_start_has_failed(tmp
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         more = {setting: address if "http" in setting else f"PLAINTEXT://{address}"}
-        assert run(settings_of(tmp_path, **more), (), Store(store, [store]), OF_STORE) == 1
+        assert run(settings_of(tmp_path, **more), (), OpenedStore(store, [store]), OF_STORE) == 1
     assert f"cannot listen on {address}: address already in use" in capsys.readouterr().err
     assert members_in(store) == (9,)
 
@@ -346,7 +346,7 @@ def test_a_broker_that_cannot_be_built_is_no_member_after_its_start_has_failed(t
     with monkeypatch.context() as patched:
         patched.setattr(app, "TlsListeners", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE)
+            run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE)
     assert members_in(store) == (9,)
 
 
@@ -363,14 +363,14 @@ def test_a_start_that_fails_says_so_also_if_the_broker_cannot_leave(tmp_path, mo
     monkeypatch.setattr(app, "TlsListeners", lambda _: 1 / 0)
     store = MemoryStore(SystemClock())
     with pytest.raises(ZeroDivisionError):
-        run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE)
+        run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE)
     assert f"this broker could not leave the cluster, so the others fence it: {said}" in caplog.text
 
 
 def test_something_else_in_the_place_of_the_journal_is_refused(tmp_path, capsys):
     store = MemoryStore(SystemClock())
     store.create(f"meta/log/{0:020}", b"of another program")
-    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("horolog: ")
     assert len(list(store.list())) == 1
 
@@ -389,7 +389,7 @@ def test_a_store_that_refuses_ends_the_start_in_one_line(tmp_path, capsys, monke
     with serving(refuses=refuses) as server:
         monkeypatch.setenv("AWS_METADATA_ENDPOINT", server.endpoint)  # the machine's own service, which has none
         store = open_store("s3://lake/f", server.endpoint, environment, 2.0, retries=0)
-        assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+        assert run(settings_of(tmp_path), (), OpenedStore(store, [store]), OF_STORE) == 2
         *_, line = capsys.readouterr().err.splitlines()
         assert line.startswith("horolog: ")
         assert said in line

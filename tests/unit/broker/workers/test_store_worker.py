@@ -13,7 +13,7 @@ from horolog.broker.cluster.worker_context import WorkerContext
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.server import store_run
-from horolog.broker.server.store_run import EXIT_REFUSED, EXPERIMENTAL, Store
+from horolog.broker.server.store_run import EXIT_REFUSED, EXPERIMENTAL, OpenedStore
 from horolog.broker.workers.shared_listener import SharedListener
 from horolog.broker.workers.store_worker import StoreWorker, unused_folders
 from horolog.stores.memory_store import MemoryStore
@@ -81,7 +81,7 @@ def names_in(folder):
 def workers(tmp_path, monkeypatch):
     store = MemoryStore(SystemClock())
     monkeypatch.setattr(interrupts, "SIGNALS", (signal.SIGUSR1,))
-    monkeypatch.setattr(store_run, "opened", lambda settings: Store(store, [store]))
+    monkeypatch.setattr(store_run, "opened", lambda settings: OpenedStore(store, [store]))
     (tmp_path / "data").mkdir()
     return Workers(tmp_path)
 

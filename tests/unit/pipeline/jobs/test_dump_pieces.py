@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.pipeline.jobs import dump_pieces
-from horolog.pipeline.jobs.dump_pieces import GRAINS, MOST_READS, Piece, Unit, evenly, is_one_piece, pieces_of, unsent
+from horolog.pipeline.jobs.dump_pieces import (
+    GRAINS,
+    MOST_READS,
+    RowsPiece,
+    Unit,
+    evenly,
+    is_one_piece,
+    pieces_of,
+    unsent,
+)
 
 MIB = 1 << 20
 ROW_BYTES = 1024
@@ -42,8 +51,8 @@ def rows_in(piece, units):
 
 
 def test_a_small_dump_is_one_piece():
-    assert pieces_of([unit("a", [5, 3, 9])], ROW_BYTES) == [Piece(None, None, ["a"])]
-    assert pieces_of([], ROW_BYTES) == [Piece(None, None, [])]
+    assert pieces_of([unit("a", [5, 3, 9])], ROW_BYTES) == [RowsPiece(None, None, ["a"])]
+    assert pieces_of([], ROW_BYTES) == [RowsPiece(None, None, [])]
     assert is_one_piece(3 * ROW_BYTES)
     assert not is_one_piece(PIECE_ROWS * ROW_BYTES)
 
@@ -76,7 +85,7 @@ def test_a_time_that_is_far_from_all_others_changes_nothing():
 
 
 def test_rows_of_one_time_are_one_piece():
-    assert pieces_of([even("a", 100 * PIECE_ROWS, 7, 7)], ROW_BYTES) == [Piece(None, None, ["a"])]
+    assert pieces_of([even("a", 100 * PIECE_ROWS, 7, 7)], ROW_BYTES) == [RowsPiece(None, None, ["a"])]
 
 
 def test_a_dump_that_cannot_be_read_in_parts_has_pieces_without_files():
@@ -108,5 +117,5 @@ def test_each_row_is_in_one_piece_and_in_a_file_of_it(times, row_bytes):
 
 @pytest.mark.parametrize(("sent", "left", "before"), [(0, 3, 0), (1, 3, 0), (4, 2, 4), (5, 1, 5), (8, 1, 5), (9, 0, 9)])
 def test_a_run_goes_on_with_the_piece_that_was_not_sent_wholly(sent, left, before):
-    pieces = [Piece(None, 10), Piece(10, 20), Piece(20, None)]
+    pieces = [RowsPiece(None, 10), RowsPiece(10, 20), RowsPiece(20, None)]
     assert unsent(pieces, [4, 1, 4], sent) == (pieces[3 - left :], before)

@@ -13,8 +13,8 @@ from horolog.pipeline.jobs import mirror_target
 from horolog.pipeline.jobs.loading import TopicRules
 from horolog.pipeline.jobs.mirror_copy import Link, Progress
 from horolog.pipeline.jobs.mirror_target import (
-    Bounds,
     MirrorRefused,
+    PartitionBounds,
     binding,
     bounds_of,
     can_lose,
@@ -32,8 +32,8 @@ PLACE = TopicPartition("t", 0)
 
 
 def test_where_a_partition_goes_on():
-    there = Bounds(10, 20, 15, has_records_on_target=True)
-    empty = Bounds(10, 20, 15, has_records_on_target=False)
+    there = PartitionBounds(10, 20, 15, has_records_on_target=True)
+    empty = PartitionBounds(10, 20, 15, has_records_on_target=False)
     assert go_on(PLACE, None, empty, force=False) == Progress(15, 15)
     assert go_on(PLACE, Progress(12, 3), there, force=False) == Progress(12, 3)
     assert go_on(PLACE, Progress(20, 3), there, force=False) == Progress(20, 3)
@@ -49,7 +49,7 @@ def test_where_a_partition_goes_on():
 
 def test_a_topic_that_was_made_anew_is_not_gone_on_with():
     """Also if it has more records by now than were mirrored of the old one."""
-    new = Bounds(0, 20, 0, has_records_on_target=True, topic_id="new")
+    new = PartitionBounds(0, 20, 0, has_records_on_target=True, topic_id="new")
     assert go_on(PLACE, Progress(12, 3, "new"), new, force=False) == Progress(12, 3, "new")
     with pytest.raises(MirrorRefused, match="deleted and recreated since: its id was old, and is new now"):
         go_on(PLACE, Progress(12, 3, "old"), new, force=False)
@@ -68,11 +68,11 @@ def test_progress_that_was_set_by_hand_says_nothing_of_where_copying_began():
 
 
 def test_since_is_for_a_topic_of_which_nothing_is_mirrored():
-    bounds = {PLACE: Bounds(10, 20, 15, has_records_on_target=False)}
+    bounds = {PLACE: PartitionBounds(10, 20, 15, has_records_on_target=False)}
     added = TopicPartition("t", 1)
-    grown = bounds | {added: Bounds(0, 9, 7, has_records_on_target=False)}
+    grown = bounds | {added: PartitionBounds(0, 9, 7, has_records_on_target=False)}
     assert from_first(bounds, ()) == bounds
-    assert from_first(grown, [PLACE]) == bounds | {added: Bounds(0, 9, 0, has_records_on_target=False)}
+    assert from_first(grown, [PLACE]) == bounds | {added: PartitionBounds(0, 9, 0, has_records_on_target=False)}
 
 
 def test_only_rules_that_are_stricter_count():
@@ -214,9 +214,9 @@ def test_the_bounds_of_every_partition(offsets):
     found = asyncio.run(bounds_of(source, target, "t", 6))
     said = "AAAAAAAAAAAAAAAAAAAAAQ"
     assert found == {
-        TopicPartition("t", 0): Bounds(2, 9, 6, True, said),
-        TopicPartition("t", 1): Bounds(0, 4, 4, False, said),
-        TopicPartition("t", 2): Bounds(5, 5, 5, False, said),
+        TopicPartition("t", 0): PartitionBounds(2, 9, 6, True, said),
+        TopicPartition("t", 1): PartitionBounds(0, 4, 4, False, said),
+        TopicPartition("t", 2): PartitionBounds(5, 5, 5, False, said),
     }
     whole = asyncio.run(bounds_of(source, Cluster("b"), "t", None))
     assert [each.begin for each in whole.values()] == [2, 0, 5]
