@@ -21,7 +21,7 @@ from horolog.broker.bucket.wal_numbers import identify
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 from tests.model.state import FENCE, Broken, Entry, lineage
-from tests.support.simulated_store import Schedule, SimulatedStore
+from tests.support.simulated_store import Schedule, SimulatedStore, StoreFront
 
 BROKERS = 4
 SECONDS = 60
@@ -109,35 +109,11 @@ def records_in(data, epoch, end, *, any_epoch=False):
     ]
 
 
-class Front:
-    """The store as one broker asks it: a broker that stands still hears nothing, a dead one never again."""
-
-    def __init__(self, broker, store):
-        self._broker, self._store = broker, store
-
-    def _heard(self, done):
-        return lambda answer: self._broker.when_awake(lambda: done(answer))
-
-    def create(self, key, data, done):
-        self._store.create(key, data, self._heard(done))
-
-    def get(self, key, done):
-        self._store.get(key, self._heard(done))
-
-    def get_range(self, key, start, end, done):
-        self._store.get_range(key, start, end, self._heard(done))
-
-    def list(self, prefix, done, limit=None):
-        self._store.list(prefix, self._heard(done), limit)
-
-    def folders(self, prefix, done):
-        self._store.folders(prefix, self._heard(done))
-
-    def delete(self, key, done):
-        self._store.delete(key, self._heard(done))
+class Front(StoreFront):
+    """With pauses between requests."""
 
     def pause(self, seconds, done):
-        self._store.schedule.later(seconds, lambda: self._broker.when_awake(lambda: done(None)))
+        self._store.schedule.later(seconds, lambda: self._process.when_awake(lambda: done(None)))
 
 
 class Broker:

@@ -14,9 +14,9 @@ from horolog.broker.cluster.cluster_state import (
 )
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.cluster.file_journal import FileJournal
-from horolog.broker.cluster.found_journals import take_up
+from horolog.broker.cluster.found_journals import find, take_up
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import MemoryStorage, RealStorage
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.broker.on_record.stored_rules import StoredRule
 
@@ -81,3 +81,21 @@ def begun_in_memory():
     storage.sync_dir("/")
     found_journals.begin(storage, "/data", HEAD)
     return storage
+
+
+def begun_in_place(kind, tmp_path):
+    """A storage, real or in memory, and a folder in it with the head of a journal."""
+    if kind == "memory":
+        return begun_in_memory(), "/data"
+    storage, folder = RealStorage(), str(tmp_path)
+    found_journals.begin(storage, folder, HEAD)
+    return storage, folder
+
+
+def journal_in(place):
+    storage, folder = place
+    return FileJournal(storage, find(storage, [folder]))
+
+
+def journal_path(place):
+    return f"{place[1]}/horolog-journal"

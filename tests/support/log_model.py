@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from horolog.broker.config.settings import load
 from horolog.broker.config.topic_settings import TopicConfig, resolve
@@ -141,6 +143,18 @@ class Model:
             assert place(lookups.first_at_or_after(self.partition, target)) == first_at_or_after(rows, target), target
         largest = first_at_or_after(rows, times[-1]) if times else None
         assert place(lookups.largest_timestamp(self.partition)) == largest
+
+
+def append_at(model: Model, timestamp: int) -> Any:
+    """A record of 900 bytes, so that the next one begins a segment."""
+    return model.partition.append(encode(2, 0, [timestamp], [b"v" * 900]), NOW_MS, produce_version=NEW)
+
+
+def fill(model: Model, timestamps: Iterable[int]) -> None:
+    """One segment for each time."""
+    for timestamp in timestamps:
+        append_at(model, timestamp)
+    model.flush()
 
 
 def send(model: Model, sequence: int, producer_id: int = 7, epoch: int = 0) -> int:

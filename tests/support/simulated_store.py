@@ -177,3 +177,31 @@ class SimulatedStore:
     def _changed(self, key):
         for effect in self.effects:
             effect(key)
+
+
+class StoreFront:
+    """The store as one process asks it: one that stands still hears nothing, a dead one never again."""
+
+    def __init__(self, process, store):
+        self._process, self._store = process, store
+
+    def _heard(self, done):
+        return lambda answer: self._process.when_awake(lambda: done(answer))
+
+    def create(self, key, data, done):
+        self._store.create(key, data, self._heard(done))
+
+    def get(self, key, done):
+        self._store.get(key, self._heard(done))
+
+    def get_range(self, key, start, end, done):
+        self._store.get_range(key, start, end, self._heard(done))
+
+    def list(self, prefix, done, limit=None):
+        self._store.list(prefix, self._heard(done), limit)
+
+    def folders(self, prefix, done):
+        self._store.folders(prefix, self._heard(done))
+
+    def delete(self, key, done):
+        self._store.delete(key, self._heard(done))

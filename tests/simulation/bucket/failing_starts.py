@@ -11,7 +11,8 @@ from horolog.broker.bucket.registration import Registration
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
 from tests.simulation.bucket.company_world import FAULTS_END_S
-from tests.simulation.bucket.processes import Process, StoreFront
+from tests.simulation.bucket.processes import Process
+from tests.support.simulated_store import StoreFront
 
 SHARE = 0.6
 STOPPED_SHARE = 0.5

@@ -26,6 +26,7 @@ from horolog.broker.bucket.wal_writer import WalWriter
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import Close, Make, Open, TopicsCreated
 from horolog.broker.on_record.cluster_file import StoredTopic
+from tests.support.simulated_store import StoreFront
 
 TOPIC = b"t" * 16
 PARTITIONS = 4
@@ -38,34 +39,6 @@ class Timer:
 
     def cancel(self):
         self.is_cancelled = True
-
-
-class StoreFront:
-    """The store as one process asks it."""
-
-    def __init__(self, process, store):
-        self._process, self._store = process, store
-
-    def _heard(self, done):
-        return lambda answer: self._process.when_awake(lambda: done(answer))
-
-    def create(self, key, data, done):
-        self._store.create(key, data, self._heard(done))
-
-    def get(self, key, done):
-        self._store.get(key, self._heard(done))
-
-    def get_range(self, key, start, end, done):
-        self._store.get_range(key, start, end, self._heard(done))
-
-    def list(self, prefix, done, limit=None):
-        self._store.list(prefix, self._heard(done), limit)
-
-    def folders(self, prefix, done):
-        self._store.folders(prefix, self._heard(done))
-
-    def delete(self, key, done):
-        self._store.delete(key, self._heard(done))
 
 
 class Led:

@@ -17,39 +17,32 @@ from horolog.broker.cluster.file_journal import FellBehind, FileJournal
 from horolog.broker.cluster.found_journals import find, take_up
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
-from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.cluster_file import JOURNAL
 from horolog.broker.on_record.stored_rules import StoredRule
-from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
+from tests.support.journal_writers import (
+    EVERYTHING,
+    HEAD,
+    Writer,
+    append,
+    begun_in_memory,
+    begun_in_place,
+    journal_in,
+    journal_path,
+)
 
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
 
 
 @pytest.fixture(params=["real", "memory"])
 def place(request, tmp_path):
-    if request.param == "real":
-        storage, folder = RealStorage(), str(tmp_path)
-    else:
-        storage, folder = MemoryStorage(), "/data"
-        storage.make_dir(folder)
-        storage.sync_dir("/")
-    found_journals.begin(storage, folder, HEAD)
-    return storage, folder
-
-
-def opened(place):
-    storage, folder = place
-    return FileJournal(storage, find(storage, [folder]))
-
-
-def path(place):
-    return f"{place[1]}/horolog-journal"
+    return begun_in_place(request.param, tmp_path)
 
 
 def test_what_one_has_written_the_other_reads(place):
-    one, other = opened(place), opened(place)
+    one, other = journal_in(place), journal_in(place)
     assert append(one, ONE, 1) is AppendOutcome.WRITTEN
     assert append(one, TWO, 2) is AppendOutcome.WRITTEN
     assert list(other.tail(0)) == [ONE, TWO]
@@ -61,7 +54,7 @@ def test_what_one_has_written_the_other_reads(place):
 
 
 def test_whoever_comes_second_is_told_and_reads(place):
-    one, other = opened(place), opened(place)
+    one, other = journal_in(place), journal_in(place)
     append(one, ONE, 1)
     assert append(other, TWO, 1) is AppendOutcome.TAKEN
     assert list(other.tail(0)) == [ONE]
@@ -70,17 +63,17 @@ def test_whoever_comes_second_is_told_and_reads(place):
 
 
 def test_a_successor_goes_on_where_the_journal_ends(place):
-    append(opened(place), ONE, 1)
-    assert append(opened(place), TWO, 2) is AppendOutcome.WRITTEN
+    append(journal_in(place), ONE, 1)
+    assert append(journal_in(place), TWO, 2) is AppendOutcome.WRITTEN
     assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
 
 
 @pytest.mark.parametrize("cut", [1, 10, 25])
 def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut, caplog):
     storage, _ = place
-    one, other = opened(place), opened(place)
+    one, other = journal_in(place), journal_in(place)
     append(one, ONE, 1)
-    file = storage.open(path(place))
+    file = storage.open(journal_path(place))
     size = file.size()
     file.pwritev([encode_entry(2, THREE)[:-cut]], size)
     assert list(other.tail(0)) == [ONE]
@@ -88,7 +81,7 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     assert append(other, TWO, 2) is AppendOutcome.WRITTEN
     assert "of an incomplete entry" in caplog.text
     assert list(one.tail(1)) == [TWO]
-    assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
+    assert storage.read_all(journal_path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +98,7 @@ def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_
     storage.make_dir("/data")
     storage.sync_dir("/")
     found_journals.begin(storage, "/data", HEAD)
-    one, other = opened((storage, "/data")), opened((storage, "/data"))
+    one, other = journal_in((storage, "/data")), journal_in((storage, "/data"))
     storage.fail("sync", "horolog-journal")
     assert append(one, ONE, 1) is AppendOutcome.FAILED
     assert list(read(storage, other)) == [ONE]
@@ -120,7 +113,7 @@ class TestFaults:
 
     def test_what_can_neither_be_synced_nor_cut_is_no_entry(self, storage):
         """It is in the page cache, and may not outlive it: whoever went on from it would be lost with it."""
-        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        one, other = journal_in((storage, "/data")), journal_in((storage, "/data"))
         storage.fail("sync", "journal")
         storage.fail("truncate", "journal")
         assert append(one, ONE, 1) is AppendOutcome.FAILED
@@ -131,7 +124,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("operation", ["write", "sync"])
     def test_what_the_disk_does_not_take_has_not_happened(self, storage, operation):
-        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        one, other = journal_in((storage, "/data")), journal_in((storage, "/data"))
         storage.fail(operation, "journal", torn_bytes=20)
         assert append(one, ONE, 1) is AppendOutcome.FAILED
         assert list(other.tail(0)) == []
@@ -140,7 +133,7 @@ class TestFaults:
         assert append(one, ONE, 1) is AppendOutcome.TAKEN
 
     def test_a_journal_that_another_holds_for_too_long_is_not_written(self, storage, caplog):
-        journal = opened((storage, "/data"))
+        journal = journal_in((storage, "/data"))
         held = storage.lock("/data/horolog-journal")
         assert append(journal, ONE, 1) is AppendOutcome.FAILED
         assert "could not write" in caplog.text
@@ -148,7 +141,7 @@ class TestFaults:
         assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
 
     def test_who_cannot_read_tries_again(self, storage, caplog):
-        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        one, other = journal_in((storage, "/data")), journal_in((storage, "/data"))
         append(one, ONE, 1)
         storage.fail("read", "journal")
         assert list(other.tail(0)) == []
@@ -157,7 +150,7 @@ class TestFaults:
 
     def test_who_reads_has_it_on_the_disk(self, storage):
         """A writer that was killed before its sync has left a whole line."""
-        reader = opened((storage, "/data"))
+        reader = journal_in((storage, "/data"))
         file = storage.open("/data/horolog-journal")
         file.pwritev([encode_entry(1, ONE)], file.size())
         assert list(reader.tail(0)) == [ONE]
@@ -166,7 +159,7 @@ class TestFaults:
 
     def test_the_record_is_left_to_the_settling(self, storage):
         before = storage.read_all("/data/horolog-journal")
-        journal = JournalBeside(opened((storage, "/data")), AtOnce(), KeptBySettling())
+        journal = JournalBeside(journal_in((storage, "/data")), AtOnce(), KeptBySettling())
         assert journal.begin(ClusterState(), is_news=True)
         journal.close(ClusterState())
         assert (storage.read_all("/data/horolog-journal"), storage.exists("/data/horolog-cluster")) == (before, False)
@@ -184,7 +177,7 @@ class TestFaults:
             written = []
             storage.power_off_after(changes, last_write_bytes=last_bytes)
             try:
-                journal = opened((storage, "/data"))
+                journal = journal_in((storage, "/data"))
                 for number, entry in enumerate((ONE, TWO, THREE), 1):
                     if append(journal, entry, number) is AppendOutcome.WRITTEN:
                         written.append(entry)
@@ -194,7 +187,7 @@ class TestFaults:
             found = find(storage, ["/data"]).read.entries
             assert found[: len(written)] == written
             assert len(found) <= len(written) + 1
-            journal = opened((storage, "/data"))
+            journal = journal_in((storage, "/data"))
             assert append(journal, TWO, len(found) + 1) is AppendOutcome.WRITTEN
             assert find(storage, ["/data"]).read.entries == [*found, TWO]
             if len(written) == 3:
@@ -205,8 +198,8 @@ class TestFaults:
 def test_nothing_is_appended_while_another_holds_the_file(place, monkeypatch):
     monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
     storage, folder = place
-    journal = opened(place)
-    lock = storage.lock_in_turn(path(place))
+    journal = journal_in(place)
+    lock = storage.lock_in_turn(journal_path(place))
     assert append(journal, ONE, 1) is AppendOutcome.FAILED
     assert find(storage, [folder]).read.entries == []
     lock.release()
@@ -216,13 +209,13 @@ def test_nothing_is_appended_while_another_holds_the_file(place, monkeypatch):
 def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
     storage, _ = place
     monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
-    lock = storage.lock_in_turn(path(place))
+    lock = storage.lock_in_turn(journal_path(place))
     with pytest.raises(FolderInUse):
-        storage.lock_in_turn(path(place))
+        storage.lock_in_turn(journal_path(place))
     lock.release()
-    storage.lock_in_turn(path(place)).release()
+    storage.lock_in_turn(journal_path(place)).release()
     with pytest.raises(StorageFault):
-        storage.lock_in_turn(path(place) + "-that-is-not-there")
+        storage.lock_in_turn(journal_path(place) + "-that-is-not-there")
 
 
 class TestShortening:
@@ -247,7 +240,7 @@ class TestShortening:
         found = find(storage, [folder])
         assert found.head.whole.after == one.applied
         assert found.number == one.state.number
-        assert len(storage.read_all(path((storage, folder)))) < 6000
+        assert len(storage.read_all(journal_path((storage, folder)))) < 6000
         assert other.read_on().state == one.state
         assert Writer(storage, folder).state == one.state
         other.applied = other.state.number
@@ -285,7 +278,7 @@ class TestShortening:
         found = find(storage, [folder])
         whole = file_journal.encode_whole(one.state)
         head = encode_head(HEAD._replace(whole=Whole(3, 3, len(whole))))
-        storage.write_atomically(path((storage, folder)), head + whole)
+        storage.write_atomically(journal_path((storage, folder)), head + whole)
         one.reserve()
         other.journal._end = storage.stat(found.path)[0]
         assert other.read_on().state == one.state
@@ -302,7 +295,7 @@ class TestShortening:
         one.applied = other.read_on().state.number
         one.reserve(60)
         assert find(storage, [folder]).head.whole.after == one.applied
-        assert b"RulesChanged" not in storage.read_all(path((storage, folder)))
+        assert b"RulesChanged" not in storage.read_all(journal_path((storage, folder)))
         assert other.read_on().state.rules == one.state.rules
         assert Writer(storage, folder).state.rules == {rule.id: rule for rule in (user, changed, quota)}
 
@@ -320,9 +313,9 @@ class TestShortening:
         storage, folder, (one, _) = writers
         kept = StoredRule("user", "kept", {})
         one.append(RulesChanged((kept,)))
-        start = len(storage.read_all(path((storage, folder))))
+        start = len(storage.read_all(journal_path((storage, folder))))
         one.append(RulesChanged((StoredRule("acl", "lost", {}),))).reserve()
-        storage.open(path((storage, folder))).pwritev([b"00000000"], start)
+        storage.open(journal_path((storage, folder))).pwritev([b"00000000"], start)
         state = ClusterState()
         for entry in find(storage, [folder]).read.entries:
             state = state.apply(entry)
@@ -361,25 +354,25 @@ class TestMending:
     def test_who_looks_writes_it_anew(self, writers, left):
         storage, folder, (one, other) = writers
         if left is None:
-            storage.remove(path(writers))
+            storage.remove(journal_path(writers))
         else:
-            storage.write_atomically(path(writers), left)
+            storage.write_atomically(journal_path(writers), left)
         one.check()
         one.check()
-        assert storage.read_all(path(writers) + ".damaged") == b""
+        assert storage.read_all(journal_path(writers) + ".damaged") == b""
         assert Writer(storage, folder).state == one.state == other.read_on().state
 
     def test_who_appends_writes_it_anew(self, writers):
         storage, folder, (one, other) = writers
-        storage.write_atomically(path(writers), b"")
+        storage.write_atomically(journal_path(writers), b"")
         other.reserve()
         assert one.read_on().state == other.state == Writer(storage, folder).state
 
     def test_news_that_cannot_be_read_wait_for_who_knows_them(self, writers):
         storage, folder, (one, other) = writers
         one.reserve()
-        data = storage.read_all(path(writers))
-        storage.write_atomically(path(writers), data[:-9] + b"x" + data[-8:])
+        data = storage.read_all(journal_path(writers))
+        storage.write_atomically(journal_path(writers), data[:-9] + b"x" + data[-8:])
         other.read_on().check()
         assert append(other.journal, ONE, other.state.number + 1) is AppendOutcome.FAILED
         one.check()

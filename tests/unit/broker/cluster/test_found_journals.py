@@ -5,49 +5,32 @@ import pytest
 from horolog.broker.cluster import found_journals
 from horolog.broker.cluster.cluster_state import ProducerIdsReserved, TopicsDeleted
 from horolog.broker.cluster.entry_lines import Head, encode_entry, encode_head, head_of_one
-from horolog.broker.cluster.file_journal import FileJournal
 from horolog.broker.cluster.found_journals import content, continuing, find, find_all, take_up
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.log.storage import DataFolderError, MemoryStorage, RealStorage
-from tests.support.journal_writers import HEAD, append
+from horolog.broker.log.storage import DataFolderError, MemoryStorage
+from tests.support.journal_writers import HEAD, append, begun_in_place, journal_in, journal_path
 
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
 
 
 @pytest.fixture(params=["real", "memory"])
 def place(request, tmp_path):
-    if request.param == "real":
-        storage, folder = RealStorage(), str(tmp_path)
-    else:
-        storage, folder = MemoryStorage(), "/data"
-        storage.make_dir(folder)
-        storage.sync_dir("/")
-    found_journals.begin(storage, folder, HEAD)
-    return storage, folder
-
-
-def opened(place):
-    storage, folder = place
-    return FileJournal(storage, find(storage, [folder]))
-
-
-def path(place):
-    return f"{place[1]}/horolog-journal"
+    return begun_in_place(request.param, tmp_path)
 
 
 def test_a_journal_begins_with_its_head_alone(place):
     found = find(place[0], [place[1]])
     assert (found.head, found.read.entries, found.read.damages) == (HEAD, [], [])
-    assert place[0].read_all(path(place)) == encode_head(HEAD)
+    assert place[0].read_all(journal_path(place)) == encode_head(HEAD)
 
 
 def test_nobody_goes_on_from_what_cannot_be_read(place):
     storage, _ = place
-    one, other = opened(place), opened(place)
+    one, other = journal_in(place), journal_in(place)
     for number, entry in enumerate((ONE, TWO, THREE), 1):
         append(one, entry, number)
     size = len(encode_head(HEAD) + encode_entry(1, ONE))
-    storage.open(path(place)).pwritev([b"00000000"], size)
+    storage.open(journal_path(place)).pwritev([b"00000000"], size)
     assert list(other.tail(0)) == [ONE]
     assert append(other, ONE, 2) is AppendOutcome.FAILED
     with pytest.raises(DataFolderError, match=r"behind entry 1: wrong checksum.*stop all workers"):
@@ -56,10 +39,10 @@ def test_nobody_goes_on_from_what_cannot_be_read(place):
 
 def test_a_damaged_journal_stays_under_another_name(place):
     storage, folder = place
-    data = storage.read_all(path(place))
+    data = storage.read_all(journal_path(place))
     found_journals.remove(storage, folder, is_damaged=True)
     assert find(storage, [folder]) is None
-    assert storage.read_all(path(place) + ".damaged") == data
+    assert storage.read_all(journal_path(place) + ".damaged") == data
 
 
 def test_of_several_folders_the_newest_counts():
@@ -78,18 +61,18 @@ def test_of_several_folders_the_newest_counts():
 
 def test_a_worker_goes_on_from_what_is_on_the_disk(place):
     storage, folder = place
-    append(opened(place), ONE, 1)
-    storage.open(path(place)).pwritev([b"torn"], len(content(storage, path(place))))
+    append(journal_in(place), ONE, 1)
+    storage.open(journal_path(place)).pwritev([b"torn"], len(content(storage, journal_path(place))))
     found = take_up(storage, [folder])
     assert (found.read.entries, found.damages) == ([ONE], [])
-    assert content(storage, path(place)).endswith(b"torn"), "the next writer cuts it"
+    assert content(storage, journal_path(place)).endswith(b"torn"), "the next writer cuts it"
 
 
 def test_without_a_journal_there_is_nothing_to_go_on_from(place):
     storage, folder = place
     found_journals.remove(storage, folder)
     assert take_up(storage, [folder]) is None
-    assert content(storage, path(place)) == b""
+    assert content(storage, journal_path(place)) == b""
 
 
 def test_one_that_there_was_no_room_for_has_its_head_alone():

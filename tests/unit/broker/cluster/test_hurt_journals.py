@@ -4,27 +4,26 @@ from typing import ClassVar
 
 import pytest
 
-from horolog.broker.cluster import file_journal, found_journals
+from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import ProducerIdsReserved
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.cluster.found_journals import find
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.log.storage import RealStorage
-from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
+from tests.support.journal_writers import (
+    EVERYTHING,
+    Writer,
+    append,
+    begun_in_memory,
+    begun_in_place,
+    journal_path,
+)
 
 ONE = ProducerIdsReserved(0)
 
 
 @pytest.fixture(params=["real", "memory"])
 def place(request, tmp_path):
-    if request.param == "memory":
-        return begun_in_memory(), "/data"
-    found_journals.begin(RealStorage(), str(tmp_path), HEAD)
-    return RealStorage(), str(tmp_path)
-
-
-def path(place):
-    return f"{place[1]}/horolog-journal"
+    return begun_in_place(request.param, tmp_path)
 
 
 class TestMending:
@@ -54,11 +53,11 @@ class TestMending:
     @pytest.mark.parametrize("hurt", HURTS.values(), ids=HURTS)
     def test_what_a_worker_knows_is_written_anew(self, writers, hurt, caplog):
         storage, folder, (one, other) = writers
-        data = storage.read_all(path(writers))
-        storage.write_atomically(path(writers), hurt(data))
+        data = storage.read_all(journal_path(writers))
+        storage.write_atomically(journal_path(writers), hurt(data))
         one.check()
         assert "is rewritten" in caplog.text
-        assert storage.read_all(path(writers) + ".damaged") == hurt(data)
+        assert storage.read_all(journal_path(writers) + ".damaged") == hurt(data)
         assert find(storage, [folder]).damages == []
         assert Writer(storage, folder).state == one.state == other.read_on().state
         other.reserve()
@@ -67,14 +66,14 @@ class TestMending:
     @pytest.mark.parametrize("hurt", ["emptied", "both heads", "in one head", "cut in the middle"])
     def test_whoever_appends_does_not_wait_for_that(self, writers, hurt):
         storage, folder, (one, other) = writers
-        storage.write_atomically(path(writers), self.HURTS[hurt](storage.read_all(path(writers))))
+        storage.write_atomically(journal_path(writers), self.HURTS[hurt](storage.read_all(journal_path(writers))))
         other.applied = one.state.number
         other.reserve()
         assert one.read_on().state == other.state == Writer(storage, folder).state
 
     def test_a_file_that_was_removed(self, writers):
         storage, folder, (one, other) = writers
-        storage.remove(path(writers))
+        storage.remove(journal_path(writers))
         one.check()
         assert Writer(storage, folder).state == one.state
         other.read_on().reserve()
@@ -82,44 +81,44 @@ class TestMending:
 
     def test_an_older_copy(self, writers, monkeypatch):
         storage, folder, (one, other) = writers
-        old = storage.read_all(path(writers))
+        old = storage.read_all(journal_path(writers))
         monkeypatch.setattr(file_journal, "GROWTH_BYTES", 1)
         one.applied = other.applied = one.state.number
         one.reserve()
         other.read_on()
-        storage.write_atomically(path(writers), old)
+        storage.write_atomically(journal_path(writers), old)
         one.check()
         assert Writer(storage, folder).state == one.state == other.read_on().state
 
     def test_nothing_is_written_where_nothing_is_wrong(self, writers):
         storage, _, (one, other) = writers
-        data = storage.read_all(path(writers))
+        data = storage.read_all(journal_path(writers))
         one.reserve()
         for writer in (one, other):
             writer.check()
-        assert storage.read_all(path(writers)).startswith(data)
-        assert not storage.exists(path(writers) + ".damaged")
+        assert storage.read_all(journal_path(writers)).startswith(data)
+        assert not storage.exists(journal_path(writers) + ".damaged")
 
     def test_whoever_knows_less_leaves_it_to_the_others(self, writers):
         storage, folder, (one, other) = writers
         one.reserve()
-        data = storage.read_all(path(writers))
+        data = storage.read_all(journal_path(writers))
         hurt = data.replace(b'"kind": "TopicsDeleted"', b'"kind": "TopicsDeletee"')
-        storage.write_atomically(path(writers), hurt)
+        storage.write_atomically(journal_path(writers), hurt)
         other.check()
-        assert storage.read_all(path(writers)) == hurt
+        assert storage.read_all(journal_path(writers)) == hurt
         one.check()
         assert other.read_on().state == Writer(storage, folder).state == one.state
 
     def test_news_that_cannot_be_read_are_those_of_who_has_written_them(self, writers):
         storage, folder, (one, other) = writers
         one.reserve()
-        hurt = self.HURTS["in the last line"](storage.read_all(path(writers)))
-        storage.write_atomically(path(writers), hurt)
+        hurt = self.HURTS["in the last line"](storage.read_all(journal_path(writers)))
+        storage.write_atomically(journal_path(writers), hurt)
         other.told = one.state.number
         for _ in range(3):
             other.read_on().check()
-        assert storage.read_all(path(writers)) == hurt
+        assert storage.read_all(journal_path(writers)) == hurt
         assert append(other.journal, ONE, other.state.number + 1) is AppendOutcome.FAILED
         one.check()
         assert other.read_on().state == Writer(storage, folder).state == one.state
@@ -127,7 +126,7 @@ class TestMending:
     def test_news_that_nobody_has_told_of_are_none(self, writers):
         """Whoever wrote them has ended before it told anybody, and so has acknowledged nothing."""
         storage, folder, (one, other) = writers
-        file = storage.open(path(writers))
+        file = storage.open(journal_path(writers))
         file.pwritev([b"x" + encode_entry(one.state.number + 1, ONE)[1:]], file.size())
         one.read_on().check()
         assert find(storage, [folder]).damages != []
@@ -139,7 +138,7 @@ class TestMending:
     def test_one_that_does_not_know_the_last_entries_finds_them_there(self, writers):
         storage, folder, (one, other) = writers
         one.reserve(3)
-        storage.write_atomically(path(writers), b"")
+        storage.write_atomically(journal_path(writers), b"")
         one.check()
         assert other.read_on().state == one.state == Writer(storage, folder).state
 
@@ -150,9 +149,9 @@ class TestMending:
         found = find(storage, [folder])
         assert found.head.whole.number == one.state.number
         assert other.read_on().state == Writer(storage, folder).state == one.state
-        data = storage.read_all(path(writers))
+        data = storage.read_all(journal_path(writers))
         one.check()
-        assert storage.read_all(path(writers)) == data
+        assert storage.read_all(journal_path(writers)) == data
 
     @pytest.mark.parametrize("operation", ["read", "create", "rename"])
     def test_a_disk_that_does_not_work_is_asked_again(self, operation, caplog):

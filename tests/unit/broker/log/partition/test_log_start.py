@@ -11,7 +11,7 @@ from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, append_at, fill, read_all, small_config
 
 DAY_MS = 86_400_000
 
@@ -19,17 +19,6 @@ DAY_MS = 86_400_000
 @pytest.fixture
 def model():
     return Model()
-
-
-def append(model, timestamp):
-    return model.partition.append(encode(2, 0, [timestamp], [b"v" * 900]), NOW_MS, produce_version=NEW)
-
-
-def fill(model, timestamps):
-    """One segment for each time."""
-    for timestamp in timestamps:
-        append(model, timestamp)
-    model.flush()
 
 
 def bases(model):
@@ -80,7 +69,7 @@ def test_when_everything_is_too_old_an_empty_segment_remains():
     assert bases(model) == [3]
     assert (model.partition.log_start_offset, model.partition.log_end_offset) == (3, 3)
     model.close_and_open()
-    assert append(model, 4).base_offset == 3
+    assert append_at(model, 4).base_offset == 3
 
 
 def test_one_record_from_the_future_blocks_with_one_word_of_warning(caplog):

@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.log.partition import log_start, lookups
 from horolog.broker.log.storage import StorageFault
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, place, read_all
+from tests.support.log_model import DIRECTORY, Model, append_at, fill, place, read_all
 
 
 @pytest.fixture
@@ -14,19 +14,8 @@ def model():
     return Model()
 
 
-def append(model, timestamp):
-    return model.partition.append(encode(2, 0, [timestamp], [b"v" * 900]), NOW_MS, produce_version=NEW)
-
-
-def fill(model, timestamps):
-    """One segment for each time."""
-    for timestamp in timestamps:
-        append(model, timestamp)
-    model.flush()
-
-
 def test_what_is_queued_is_not_found_before_it_is_written(model):
-    append(model, 5)
+    append_at(model, 5)
     assert lookups.first_at_or_after(model.partition, 0) is None
     assert lookups.largest_timestamp(model.partition) is None
     model.flush()
@@ -86,7 +75,7 @@ def test_the_epoch_goes_up_after_a_stop_that_was_not_clean(model):
     model.kill_and_open()
     assert model.partition.leader_epoch == 1
     assert lookups.end_offset_for_epoch(model.partition, 1) == (1, 2)
-    append(model, 5)
+    append_at(model, 5)
     model.flush()
     assert lookups.end_offset_for_epoch(model.partition, 0) == (0, 2)
     assert lookups.end_offset_for_epoch(model.partition, 1) == (1, 3)
