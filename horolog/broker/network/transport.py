@@ -345,7 +345,7 @@ def _end_output(wire: asyncio.Transport) -> None:
 def _sent(descriptor: int, output: list[Part]) -> list[Part]:
     """Send to a socket; return what it did not take."""
     for number, part in enumerate(output):
-        sent_bytes = send_part(descriptor, part)
+        sent_bytes = send_part(descriptor, part, is_last=number + 1 == len(output))
         if isinstance(part, Unread):
             if sent_bytes < 0:
                 return output[number:]

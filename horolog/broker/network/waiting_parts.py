@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from collections.abc import Iterable
 
 from horolog.protocol.primitives import Buffer, Part, Unread
+
+MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
+"""Has the system put a head and the slice behind it into the same packets: a consumer wakes once for both."""
 
 
 class WaitingParts:
@@ -47,7 +51,7 @@ class WaitingParts:
         parts = self._parts
         while parts:
             part = parts[0]
-            sent_bytes = send_part(descriptor, part)
+            sent_bytes = send_part(descriptor, part, is_last=len(parts) == 1)
             if sent_bytes < 0:
                 return
             if isinstance(part, Unread) or sent_bytes == len(part):
@@ -81,14 +85,25 @@ class WaitingParts:
             _let_go(self._parts.popleft())
 
 
-def send_part(descriptor: int, part: Part) -> int:
-    """Send a part as far as the socket takes it. In memory: returns the bytes taken. In a file: returns 0 if all has left, else -1."""
+def send_part(descriptor: int, part: Part, *, is_last: bool) -> int:
+    """Send a part as far as the socket takes it. In memory: returns the bytes taken. In a file: returns 0 if all has left, else -1.
+
+    A part that is not the last one may leave together with the next.
+    """
     if isinstance(part, Unread):
         return 0 if part.send(descriptor) else -1
     try:
-        return os.write(descriptor, part)
+        return os.write(descriptor, part) if is_last else _send_with_next(descriptor, part)
     except (BlockingIOError, ConnectionError):  # the transport reports a broken connection
         return 0
+
+
+def _send_with_next(descriptor: int, data: Buffer) -> int:
+    borrowed = socket.SocketType(socket.AF_INET, socket.SOCK_STREAM, 0, descriptor)
+    try:
+        return borrowed.send(data, MORE_FOLLOWS)
+    finally:
+        borrowed.detach()
 
 
 def takes_turns(part: Part) -> bool:

@@ -68,6 +68,51 @@ def test_everything_leaves_once_and_in_order(log, sockets, seed):
     assert waiting.take(10) == b""
 
 
+class Watched(Unread):
+    """A slice that looks at what has arrived before it is sent."""
+
+    def __init__(self, theirs):
+        self.theirs = theirs
+        self.arrived_before = b"?"
+
+    def __len__(self):
+        return 3
+
+    def keep(self):
+        return True
+
+    def let_go(self):
+        pass
+
+    def send(self, descriptor):
+        try:
+            self.arrived_before = self.theirs.recv(100)
+        except BlockingIOError:
+            self.arrived_before = b""
+        return os.write(descriptor, b"xyz") == 3
+
+
+@pytest.mark.skipif(not hasattr(socket, "MSG_MORE"), reason="the system sends a head at once")
+def test_a_head_leaves_together_with_the_slice_behind_it():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()) as theirs,
+    ):
+        ours, _ = listening.accept()
+        theirs.setblocking(False)
+        with ours:
+            ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            waiting, watched = WaitingParts(), Watched(theirs)
+            waiting.add([b"head", watched])
+            waiting.send(ours.fileno())
+            theirs.setblocking(True)
+            assert (watched.arrived_before, theirs.recv(100)) == (b"", b"headxyz")
+            waiting.add([b"alone"])
+            waiting.send(ours.fileno())
+            assert theirs.recv(100) == b"alone"
+        assert not waiting
+
+
 def test_a_broken_socket_takes_nothing(log, sockets):
     ours, theirs = sockets
     theirs.close()
@@ -87,6 +132,7 @@ class Counted(Unread):
 
     def keep(self):
         Counted.open += 1
+        return True
 
     def let_go(self):
         Counted.open -= 1
