@@ -16,6 +16,10 @@ UNREAD_FROM_BYTES = 64 * 1024
 """From this length on, a slice is cheaper to send from the page cache than to read and write."""
 
 
+Place = tuple[Segment, int, int]
+"""Where a reader goes on: the position of a batch, and its size, or 0 if that is not known."""
+
+
 class LogReader:
     """Reads the segments of one partition. Call `forget` whenever segments are removed or their contents change."""
 
@@ -23,7 +27,7 @@ class LogReader:
 
     def __init__(self, segments: list[Segment]) -> None:
         self._segments = segments
-        self._hints: dict[int, tuple[Segment, int]] = {}
+        self._hints: dict[int, Place] = {}
 
     def forget(self) -> None:
         self._hints.clear()
@@ -48,7 +52,7 @@ class LogReader:
         place = self._hints.pop(offset, None) or self._find(offset)
         if place is None:
             return b""
-        segment, position = place
+        segment, position, _ = place
         following = written_offset if segment is self._segments[-1] else segment.next_offset
         end = segment.size_bytes
         if end_offset < following:
@@ -90,7 +94,7 @@ class LogReader:
         if place is None:
             return None
         self._hints[offset] = place  # for `read`, or removed below
-        segment, position = place
+        segment, position, first_bytes = place
         if segment.holes or segment.unverified is not None or segment.magics & OLD_FORMATS:
             return None
         following = written_offset if segment is self._segments[-1] else segment.next_offset
@@ -100,7 +104,7 @@ class LogReader:
         size = end - position
         if size > max_bytes:
             size, following = max_bytes, -1
-            if size < UNREAD_FROM_BYTES or reader.batch_size(segment, position) > size:
+            if size < UNREAD_FROM_BYTES or (first_bytes or reader.batch_size(segment, position)) > size:
                 return None
         found = segment.log.unread(size, position) if size >= UNREAD_FROM_BYTES else None
         if found is not None:
@@ -114,7 +118,7 @@ class LogReader:
         place = self._hints.get(offset) or self._find(offset)
         if place is None:
             return 0
-        segment, position = place
+        segment, position, _ = place
         last = self._segments[-1]
         if segment is not last and segment.next_offset < end_offset:
             return sys.maxsize
@@ -134,7 +138,7 @@ class LogReader:
         if place is None:
             return []
         self._hints[offset] = place
-        segment, position = place
+        segment, position, _ = place
         found: list[Head] = []
         following = position
         for head in reader.heads_from(segment, position):
@@ -161,17 +165,17 @@ class LogReader:
         if position == segment.size_bytes and segment is not self._segments[-1]:
             return
         hints = self._hints
-        hints[offset] = (segment, position)
+        hints[offset] = (segment, position, 0)
         if len(hints) > READ_HINTS:
             del hints[next(iter(hints))]
 
-    def _find(self, offset: int) -> tuple[Segment, int] | None:
+    def _find(self, offset: int) -> Place | None:
         """The first batch that ends at or behind an offset, in this segment or, behind a gap, in a later one."""
         segments = self._segments
         for number in range(segment_for(segments, offset), len(segments)):
-            position = reader.find(segments[number], offset)
-            if position is not None:
-                return segments[number], position
+            found = reader.find_sized(segments[number], offset)
+            if found is not None:
+                return segments[number], *found
         return None
 
 

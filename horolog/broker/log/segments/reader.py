@@ -14,9 +14,11 @@ from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import (
+    ENTRY,
     LENGTH_ENDS_AT,
     SMALLEST_ENTRY_BYTES,
     START,
+    WALK_BYTES,
     Head,
     heads,
     seek,
@@ -37,6 +39,38 @@ def find(segment: Segment, offset: int) -> int | None:
     except DecodeError as error:
         raise _suspected(segment, error) from error
     return None
+
+
+def find_sized(segment: Segment, offset: int) -> tuple[int, int] | None:
+    """The same position, and the size of that batch; 0 if the search has not met it."""
+    indexed = _next_in_index(segment, offset)
+    if indexed is not None:
+        return indexed
+    position = find(segment, offset)
+    return None if position is None else (position, 0)
+
+
+def _next_in_index(segment: Segment, offset: int) -> tuple[int, int] | None:
+    """The batch that the index names for an offset, or the next one if it begins there, as it does for readers that go on.
+
+    Where batches are larger than `WALK_BYTES`, the index names each of them: one short read finds what the walk reads two heads for.
+    """
+    if segment.holes or segment.unverified is not None:
+        return None
+    entries, relative = indexes_of(segment)[0].entries, offset - segment.base_offset
+    before = offset_index.last_at_or_before(entries, relative)
+    is_named = before >= 0 and offset_index.offset_of(entries, before) == relative
+    number = before if is_named else before + 1
+    if number >= offset_index.count(entries):
+        return None
+    position = offset_index.position_of(entries, number)
+    is_far = is_named or position - offset_index.position_of(entries, before) > WALK_BYTES
+    if not is_far or position + LENGTH_ENDS_AT > segment.size_bytes:
+        return None
+    first, length = ENTRY.unpack(segment.log.pread(LENGTH_ENDS_AT, position))
+    size_bytes: int = LENGTH_ENDS_AT + length
+    is_whole = SMALLEST_ENTRY_BYTES <= size_bytes <= segment.size_bytes - position
+    return (position, size_bytes) if (is_named or first == offset) and is_whole else None
 
 
 def heads_from(segment: Segment, position: int) -> Iterator[Head]:

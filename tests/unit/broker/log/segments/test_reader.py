@@ -47,6 +47,47 @@ def test_found_and_cut_as_a_scan_says(history, interval, max_bytes):
         assert reader.find(segment, following) == cut, "the next read begins there"
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([(magic, codec) for magic, codecs in CODECS.items() for codec in codecs]),
+            st.integers(1, 3),
+            st.sampled_from([30, 5_000, 20_000]),
+        ),
+        min_size=1,
+        max_size=15,
+    ),
+    st.sampled_from([0, 4096, 100_000]),
+    st.booleans(),
+)
+def test_a_batch_that_the_index_names_is_found_as_by_the_walk(history, interval, has_hole):
+    segment, entries = segment_of(history, interval)
+    if has_hole:
+        segment.holes = ((entries[-1].position, segment.size_bytes),)
+    sizes = {one.position: one.size_bytes for one in entries}
+    for offset in range(entries[-1].last_offset + 3):
+        found = reader.find_sized(segment, offset)
+        assert (None if found is None else found[0]) == reader.find(segment, offset)
+        assert found is None or found[1] in (0, sizes[found[0]])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_reader_that_goes_on_reads_one_head_of_large_batches(count):
+    segment, entries = segment_of([((2, 0), count, 20_000)] * 6, 4096)
+    reads, pread = [], segment.log.pread
+
+    class Counted:
+        def pread(self, size, position):
+            reads.append(size)
+            return pread(size, position)
+
+    segment.log = Counted()
+    for one in entries[2:]:
+        assert reader.find_sized(segment, one.base_offset) == (one.position, one.size_bytes)
+    assert reads == [12] * 4
+
+
 def test_holes_are_never_part_of_a_range():
     segment, entries = segment_of([((2, 0), 1, 30)] * 6, 0)
     at = [one.position for one in entries]
