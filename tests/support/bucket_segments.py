@@ -72,7 +72,8 @@ def upload(partition, store):
 
 def keep(files, block, data):
     """Keep a block as one that has come from the store."""
-    files.keep(block, data, files.write(files.new_file(), data))
+    path = files.new_path()
+    files.keep(block, data, path if files.write(path, data) else None)
 
 
 class Reader:

@@ -21,7 +21,7 @@ from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.lost_objects import ALTERED, LostObjects, place_of
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
-from horolog.broker.log.storage import File, NotHere, StorageFault
+from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.stores.faults import StoreRefusal
 from horolog.stores.object_store import Bytes
 
@@ -51,8 +51,8 @@ class Wanted(NamedTuple):
     """Of the object; not used for a whole one."""
     is_right: Callable[[int, Bytes], bool]
     """Whether the bytes are those of the block with that number; it runs in another thread, unless they are a whole object."""
-    records: str
-    """The records that cannot be read without it, for the log."""
+    records: Callable[[], str]
+    """Says for the log which records cannot be read without it."""
 
     def blocks(self) -> Iterator[Block]:
         return (Block(self.key, number) for number in range(self.first, self.last + 1))
@@ -69,11 +69,11 @@ class _Asked(NamedTuple):
 
 
 class _Came(NamedTuple):
-    """A block whose bytes are here, and a file for it unless the disk takes none."""
+    """A block whose bytes are here, and the path of its file unless the disk takes none."""
 
     block: Block
     data: Bytes
-    file: File | None
+    path: str | None
 
 
 class _Lost(NamedTuple):
@@ -204,7 +204,7 @@ class BlockFetcher:
         for block, reason in wrong.items():
             before = self._lost.get(block)
             if before is None or before.reason != reason:
-                log.error("%s cannot be read: %s: %s", wanted.records, place_of(block), reason)
+                log.error("%s cannot be read: %s: %s", wanted.records(), place_of(block), reason)
             self._lost[block] = _Lost(reason, now + LOST_FOR_S)
 
     async def _bytes_of(self, wanted: Wanted) -> Bytes | None:
@@ -217,25 +217,25 @@ class BlockFetcher:
         """Keep the blocks that are right; returns the others, and why."""
         if data is None:
             return dict.fromkeys(wanted.blocks(), "the store does not have it")
-        came = [_Came(block, part, self.files.new_file()) for block, part in _parts(wanted, data)]
+        came = [(block, part, self.files.new_path()) for block, part in _parts(wanted, data)]
         off_loop = AtOnce().run if wanted.first == WHOLE else self._off_loop
         right = await Answer[list[_Came]](partial(off_loop, partial(self._right_ones, wanted.is_right, came)))
-        for block, part, file in right:
+        for block, part, path in right:
             asked = self._asked.get(block)
-            self.files.keep(block, part, file, is_awaited=asked is not None and bool(asked.wakes))
+            self.files.keep(block, part, path, is_awaited=asked is not None and bool(asked.wakes))
         kept = {one.block for one in right}
-        wrong = [one.block for one in came if one.block not in kept]
+        wrong = [block for block, _, _ in came if block not in kept]
         return dict.fromkeys(wrong, ALTERED)
 
-    def _right_ones(self, is_right: Callable[[int, Bytes], bool], came: Iterable[_Came]) -> list[_Came]:
+    def _right_ones(
+        self, is_right: Callable[[int, Bytes], bool], came: Iterable[tuple[Block, Bytes, str]]
+    ) -> list[_Came]:
         """Those that are right, in files as far as the disk takes them; in any thread."""
-        right: list[_Came] = []
-        for block, data, file in came:
-            if is_right(block.number, data):
-                right.append(_Came(block, data, self.files.write(file, data)))
-            else:
-                self.files.remove(file)
-        return right
+        return [
+            _Came(block, data, path if self.files.write(path, data) else None)
+            for block, data, path in came
+            if is_right(block.number, data)
+        ]
 
 
 def _parts(wanted: Wanted, data: Bytes) -> Iterator[tuple[Block, Bytes]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 
 from horolog.broker.bucket.block_ledger import Block, BlockLedger
-from horolog.broker.log.storage import File, Storage, StorageFault
+from horolog.broker.log.storage import File, FileMissing, Storage, StorageFault
 from horolog.protocol.primitives import Unread
 from horolog.stores.object_store import Bytes
 
@@ -97,38 +97,32 @@ class BlockFiles:
             self.drop(block)
             return None
 
-    def new_file(self) -> File | None:
-        """An empty file for a block; None if the disk takes none."""
-        try:
-            return self._storage.create(f"{self._folder}/{next(self._names):020d}")
-        except StorageFault as fault:
-            log.warning("a block is kept in memory: %s", fault)
-            return None
+    def new_path(self) -> str:
+        """The path of a file for a block."""
+        return f"{self._folder}/{next(self._names):020d}"
 
-    def write(self, file: File | None, data: Bytes) -> File | None:
-        """Fill a new file, in any thread; None if the disk does not take the data."""
-        if file is None:
-            return None
+    def write(self, path: str, data: Bytes) -> bool:
+        """Write the file of a block, in any thread; False if the disk does not take it."""
         try:
-            apart = self._storage.open_apart(file.path)
+            file = self._storage.create_apart(path)
             try:
-                apart.pwritev([data], 0)
+                file.pwritev([data], 0)
             finally:
-                apart.close()
+                file.close()
         except StorageFault as fault:
             log.warning("a block is kept in memory: %s", fault)
-            self.remove(file)
-            return None
-        return file
+            self._remove(path)
+            return False
+        return True
 
-    def keep(self, block: Block, data: Bytes, file: File | None, *, is_awaited: bool = False) -> None:
+    def keep(self, block: Block, data: Bytes, path: str | None, *, is_awaited: bool = False) -> None:
         """Keep a block that is written to a file, or in memory; a reader may wait for it. The least used ones go for it."""
         self.drop(block)
-        if file is None:
+        if path is None:
             self._spare[block] = bytes(data)
             going = self._in_memory.add(block, len(data))
         else:
-            self._files[block] = file
+            self._files[block] = self._storage.open(path)
             going = self._on_disk.add(block, len(data), is_awaited=is_awaited)
         for one in going:
             self.drop(one)
@@ -137,14 +131,15 @@ class BlockFiles:
         self._on_disk.drop(block)
         self._in_memory.drop(block)
         self._spare.pop(block, None)
-        self.remove(self._files.pop(block, None))
-
-    def remove(self, file: File | None) -> None:
-        """Of a block that is not kept; in any thread."""
-        if file is None:
-            return
-        try:
+        file = self._files.pop(block, None)
+        if file is not None:
             file.close()
-            self._storage.remove(file.path)
+            self._remove(file.path)
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._storage.remove(path)
+        except FileMissing:
+            return
         except StorageFault as fault:
-            log.warning("%s is kept until the next start: %s", file.path, fault)
+            log.warning("%s is kept until the next start: %s", path, fault)

@@ -13,16 +13,17 @@ SENT_IN_A_TURN_BYTES = 1 << 20
 class BlockSlices(Unread):
     """Slices of kept files, one for each block. A block may leave the cache before its slice has left: its file stays open until then."""
 
-    __slots__ = ("_slices",)
+    __slots__ = ("_left_bytes", "_slices")
 
     def __init__(self, kept: Iterable[Unread]) -> None:
         self._slices = deque(kept)
+        self._left_bytes = sum(map(len, self._slices))
 
     def __repr__(self) -> str:
         return f"<BlockSlices: {len(self)} bytes of {len(self._slices)} blocks>"
 
     def __len__(self) -> int:
-        return sum(map(len, self._slices))
+        return self._left_bytes
 
     def read(self) -> bytes:
         return b"".join(one.read() for one in self._slices)
@@ -32,16 +33,20 @@ class BlockSlices(Unread):
         while self._slices and size_bytes:
             taken.append(self._slices[0].take(size_bytes))
             size_bytes -= len(taken[-1])
+            self._left_bytes -= len(taken[-1])
             if not len(self._slices[0]):
                 self._slices.popleft().let_go()
         return b"".join(taken)
 
     def send(self, descriptor: int) -> bool:
         """As much as the socket takes, but little more than fits into a turn."""
-        sent_bytes = 0
-        while self._slices and sent_bytes < SENT_IN_A_TURN_BYTES:
-            sent_bytes += len(self._slices[0])
-            if not self._slices[0].send(descriptor):
+        ends_at_bytes = self._left_bytes - SENT_IN_A_TURN_BYTES
+        while self._slices and self._left_bytes > ends_at_bytes:
+            first = self._slices[0]
+            before_bytes = len(first)
+            has_left = first.send(descriptor)
+            self._left_bytes -= before_bytes - len(first)
+            if not has_left:
                 return False
             self._slices.popleft().let_go()
         return not self._slices
@@ -51,6 +56,7 @@ class BlockSlices(Unread):
         return True
 
     def let_go(self) -> None:
+        self._left_bytes = 0
         while self._slices:
             self._slices.popleft().let_go()
 

@@ -59,7 +59,7 @@ class LostObjects:
         if lost is None:
             return None
         number, reason = next(iter(sorted(lost.reasons.items())))
-        return f"{lost.wanted.records} cannot be read: {place_of(Block(key, number))}: {reason}"
+        return f"{lost.wanted.records()} cannot be read: {place_of(Block(key, number))}: {reason}"
 
     def keep(self, needed: Container[str]) -> None:
         """Forget all others."""

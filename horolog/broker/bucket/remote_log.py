@@ -7,11 +7,10 @@ before it asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from crc32c import crc32c
 
-from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
+from horolog.broker.bucket.block_fetcher import AHEAD_SHARE, BlockFetcher, Wake, Wanted
 from horolog.broker.bucket.block_ledger import MOST_AWAITED_BYTES, Block
 from horolog.broker.bucket.block_slices import BlockSlices
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
@@ -26,18 +25,13 @@ RUN_BLOCKS = 4
 SHARE_OF_RUN = 4
 """A run is no longer than this part of the kept blocks, but one block at least."""
 RUNS_AHEAD = 2
-SHARE_OF_RUNS = 8
-"""The second run comes ahead if so many of them would find room."""
+"""With its own one, a reader has no more runs brought ahead than are let in: see `AHEAD_SHARE`."""
 PLACES = 16
 """Of readers in one log, for which is known that all has been asked for that comes ahead."""
 
 
-class _Span(NamedTuple):
-    """The part of a read that lies in one block."""
-
-    number: int
-    size_bytes: int
-    start: int
+_Span = tuple[int, int, int]
+"""The part of a read that lies in one block: the block's number, the size of the part, and where it begins in the block."""
 
 
 def _spans(size: int, position: int) -> list[_Span]:
@@ -45,7 +39,7 @@ def _spans(size: int, position: int) -> list[_Span]:
     for number in range(position // BLOCK_BYTES, blocks_in(position + size)):
         begin = number * BLOCK_BYTES
         start, end = max(position, begin), min(position + size, begin + BLOCK_BYTES)
-        found.append(_Span(number, end - start, start - begin))
+        found.append((number, end - start, start - begin))
     return found
 
 
@@ -82,44 +76,59 @@ class RemoteLog(RefusingFile):
         return f"<RemoteLog {self.key} of {self.size_bytes} bytes>"
 
     def pread(self, size: int, position: int) -> bytes:
+        number = position // BLOCK_BYTES
+        start = position - number * BLOCK_BYTES
+        if start + size <= BLOCK_BYTES and position + size <= self.size_bytes:  # most reads are of one head
+            found = self._fetcher.files.read(Block(self.key, number), size, start)
+            if found is not None:
+                self._read_ahead(number)
+                return found
+        return self._read_blocks(size, position)
+
+    def _read_blocks(self, size: int, position: int) -> bytes:
         if position + size > self.size_bytes:
             raise StorageFault(f"read {self.path}: it ends before {position + size}", path=self.path)
         if not size:
             return b""
-        spans = _spans(size, position)
-        most_bytes = max(self._fetcher.files.limit_bytes(), READ_AT_ONCE_BYTES)
+        spans, files = _spans(size, position), self._fetcher.files
+        most_bytes = max(files.limit_bytes(), READ_AT_ONCE_BYTES)
         if len(spans) > 1 and len(spans) * BLOCK_BYTES > most_bytes:
             raise StorageFault(f"read {self.path}: a batch is larger than horolog.store.cache.bytes", path=self.path)
-        self._find(spans, position)
+        last = spans[-1][0]
+        missing = self._first_missing(spans)
+        if missing >= 0:  # before one is read: those that were read may go for others
+            raise self._ask_for(missing, last, position)
         parts: list[bytes] = []
         for number, part_size, start in spans:
-            part = self._fetcher.files.read(Block(self.key, number), part_size, start)
+            part = files.read(Block(self.key, number), part_size, start)
             if part is None:
-                raise self._ask_for(number, spans[-1].number, position)
+                raise self._ask_for(number, last, position)
             parts.append(part)
-        self._read_ahead(spans[-1].number)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        self._read_ahead(last)
+        return b"".join(parts)
 
     def unread(self, size: int, position: int) -> Unread | None:
         """None if a block is not here: reading asks for it."""
         spans, files = _spans(size, position), self._fetcher.files
-        if self.sums is None or position + size > self.size_bytes or self._first_missing(spans) is not None:
+        if self.sums is None or position + size > self.size_bytes or self._first_missing(spans) >= 0:
             return None
-        kept = [files.unread(Block(self.key, number), part_size, start) for number, part_size, start in spans]
-        slices = BlockSlices(one for one in kept if one is not None)
-        if len(slices) < size:
-            return None
-        self._read_ahead(spans[-1].number)
+        kept: list[Unread] = []
+        for number, part_size, start in spans:
+            part = files.unread(Block(self.key, number), part_size, start)
+            if part is not None:
+                kept.append(part)
+        slices = BlockSlices(kept)
+        if len(kept) < len(spans):
+            return None  # letting go of the others
+        self._read_ahead(spans[-1][0])
         return slices
 
-    def _find(self, spans: Sequence[_Span], position: int) -> None:
-        """Make sure that all blocks are here before one is read: those that were read may go for others. Raises NotHere and StorageFault."""
-        missing = self._first_missing(spans)
-        if missing is not None:
-            raise self._ask_for(missing, spans[-1].number, position)
-
-    def _first_missing(self, spans: Sequence[_Span]) -> int | None:
-        return next((one.number for one in spans if Block(self.key, one.number) not in self._fetcher.files), None)
+    def _first_missing(self, spans: Sequence[_Span]) -> int:
+        """The number of a block; -1 if all are here."""
+        for number, _, _ in spans:
+            if Block(self.key, number) not in self._fetcher.files:
+                return number
+        return -1
 
     def _ask_for(self, first: int, last: int, position: int) -> StorageFault:
         """Have blocks brought; returns what to raise. Raises NotHere for the sums."""
@@ -137,7 +146,7 @@ class RemoteLog(RefusingFile):
             return
         most = files.limit_bytes() // BLOCK_BYTES
         run = max(1, min(RUN_BLOCKS, most // SHARE_OF_RUN))
-        runs = 1 + max(1, min(RUNS_AHEAD, most // (run * SHARE_OF_RUNS)))  # with the rest of its own
+        runs = 1 + max(1, min(RUNS_AHEAD, most // AHEAD_SHARE // run - 1))  # with the rest of its own
         first, end = number + 1, min((number // run + runs) * run, blocks_in(self.size_bytes))
         all_come = True
         while first < end:
@@ -148,7 +157,7 @@ class RemoteLog(RefusingFile):
             self._ahead_of = (number, *self._ahead_of[: PLACES - 1])
 
     def _wanted(self, first: int, last: int) -> Wanted:
-        return Wanted(self.key, first, last, self.size_bytes, self._is_right, self.records())
+        return Wanted(self.key, first, last, self.size_bytes, self._is_right, self.records)
 
     def _is_right(self, number: int, data: Bytes) -> bool:
         assert self.sums is not None

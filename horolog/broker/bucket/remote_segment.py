@@ -107,7 +107,7 @@ class RemoteSegment:
             self._believe(parts)
             parts = None  # the caller may hold the seal that was not known
         if parts is None:
-            raise self._metas.fetcher.want(Wanted(key, WHOLE, WHOLE, 0, self._is_right, self._records()), self._wake)
+            raise self._metas.fetcher.want(Wanted(key, WHOLE, WHOLE, 0, self._is_right, self._records), self._wake)
         return parts
 
     def unreadable(self) -> Iterator[tuple[str, str]]:

@@ -114,6 +114,8 @@ class ShippedPartition(Partition):
     @property
     def last_stable_offset(self) -> int:
         stable = super().last_stable_offset
+        if not self._unshipped:
+            return stable
         first = min((one.first_offset for one in self._unshipped), default=stable)
         return min(max(first, self.log_start_offset), stable)
 

@@ -106,6 +106,8 @@ class MemoryStorage(MemoryDisk):
             self.change_names(path, {_name(path): node})
         return MemoryFile(self, path, node)
 
+    create_apart = create
+
     def list_dir(self, path: str) -> list[str]:
         self.check("list", path)
         return list(self.folder(path).names)

@@ -186,6 +186,8 @@ class OverlayStorage:
         self._new(path)
         return OverlayFile(self, path)
 
+    create_apart = create
+
     def list_dir(self, path: str) -> list[str]:
         names = set() if path in self._made else set(self.below.list_dir(path))
         for changed, content in list(self.changed.items()):

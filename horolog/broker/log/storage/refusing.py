@@ -4,6 +4,8 @@
 import errno
 from collections.abc import Sequence
 
+from mypy_extensions import mypyc_attr
+
 from horolog.broker.log.storage.faults import StorageFault
 from horolog.broker.log.storage.storage import File, Lock
 from horolog.protocol.primitives import Buffer, Unread
@@ -13,6 +15,7 @@ def refused(operation: str, path: str) -> StorageFault:
     return StorageFault(f"{operation} {path}: this storage is only read", path=path, code=errno.EROFS)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RefusingFile:
     """What a `storage.File` needs besides reads and a size."""
 
@@ -51,10 +54,14 @@ class RefusingFile:
         return False
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RefusingStorage:
     """What a `storage.Storage` needs besides looks and reads."""
 
     def create(self, path: str) -> File:
+        raise refused("create", path)
+
+    def create_apart(self, path: str) -> File:
         raise refused("create", path)
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:  # noqa: ARG002

@@ -19,7 +19,7 @@ Choices that the rest of the log relies on:
   it cannot sync another file that got the same number. A duplicate would do as well, but costs two more calls, at each of which
   the worker releases the interpreter lock and has to wait for it. For a file that is not open a fresh descriptor is synced: the
   kernel reports a failed write-back there if it was not reported yet.
-- `open_apart` returns a file with a descriptor that nothing else closes, for a worker thread that reads and writes.
+- `open_apart` and `create_apart` return a file with a descriptor that nothing else closes, for a worker thread that reads and writes.
 - A file that may only be read is opened for reading; writes to it fail with the reason.
 - A file remembers its identity from its first opening: `check_in_place` detects that its name is gone or stands for another file,
   and it is never opened again as that other file.
@@ -104,6 +104,7 @@ class Storage(Protocol):
     def open(self, path: str) -> File: ...
     def open_apart(self, path: str) -> File: ...
     def create(self, path: str) -> File: ...
+    def create_apart(self, path: str) -> File: ...
     def list_dir(self, path: str) -> list[str]: ...
     def exists(self, path: str) -> bool: ...
     def is_dir(self, path: str) -> bool: ...
@@ -217,6 +218,14 @@ class RealStorage(DiskLooks):
 
     def create(self, path: str) -> RealFile:
         """An empty file, created or truncated."""
+        descriptor = self._create(path)
+        file = RealFile(self, path)
+        file.recognise(descriptor)
+        with self._guard:
+            self._adopt(file, descriptor)
+        return file
+
+    def _create(self, path: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
             descriptor = self._with_room(lambda: os.open(path, flags, modes.of_file(path)))
@@ -227,11 +236,7 @@ class RealStorage(DiskLooks):
                 raise
         except OSError as error:
             raise fault("create", path, error) from error
-        file = RealFile(self, path)
-        file.recognise(descriptor)
-        with self._guard:
-            self._adopt(file, descriptor)
-        return file
+        return descriptor
 
     def open_descriptor(self, file: RealFile) -> int:
         """Open the descriptor of a file on first use; closes others when too many are open."""
@@ -247,6 +252,12 @@ class RealStorage(DiskLooks):
             file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self.read_only)))
         except OSError as error:
             raise fault("open", path, error) from error
+        return file
+
+    def create_apart(self, path: str) -> RealFile:
+        """Like `create`, with a descriptor as that of `open_apart`."""
+        file = RealFile(self, path)
+        file.set_descriptor(self._create(path))
         return file
 
     def _with_room(self, call: Callable[[], T]) -> T:

@@ -68,7 +68,7 @@ def is_right(number, data):
 
 
 def wanted(first, last=None, key=KEY):
-    return Wanted(key, first, first if last is None else last, SIZE, is_right, "t-0: offsets 0 up to 9")
+    return Wanted(key, first, first if last is None else last, SIZE, is_right, lambda: "t-0: offsets 0 up to 9")
 
 
 def span(first, last):
@@ -137,7 +137,7 @@ def test_a_get_that_covers_a_block_on_its_way_wakes_both_sides_once_it_is_there(
 
 
 def test_an_object_is_brought_whole(fetcher, store, loop):
-    fetcher.want(Wanted("x.meta", WHOLE, WHOLE, 0, lambda _, data: data == DATA, "t-0"), list)
+    fetcher.want(Wanted("x.meta", WHOLE, WHOLE, 0, lambda _, data: data == DATA, lambda: "t-0"), list)
     loop.advance()
     assert store.asked == [("x.meta", None, None)]
     store.answer()
@@ -314,7 +314,7 @@ def test_a_whole_object_is_checked_in_the_loop_since_its_reader_takes_notes(stor
     access, jobs = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None)), []
     files = BlockFiles(new_storage(), "/data", lambda: 1 << 30)
     fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, lambda *job: jobs.append(job))
-    fetcher.want(Wanted("x.meta", WHOLE, WHOLE, 0, lambda *_: True, "t-0"), list)
+    fetcher.want(Wanted("x.meta", WHOLE, WHOLE, 0, lambda *_: True, lambda: "t-0"), list)
     loop.advance()
     store.answer()
     assert (Block("x.meta", WHOLE) in files, jobs) == (True, [])

@@ -78,6 +78,12 @@ def test_a_full_disk_leaves_blocks_to_memory_within_a_limit(files, storage, monk
     assert files.kept_bytes == 200
 
 
+def test_a_file_that_is_not_made_leaves_its_block_to_memory(files, storage):
+    storage.fail("create", FOLDER, times=ALL, code=errno.EMFILE)
+    keep(files, block(0), b"0123")
+    assert (on_disk(storage), files.read(block(0), 2, 1)) == ([], b"12")
+
+
 def test_a_block_that_cannot_be_read_is_asked_for_again(files, storage):
     keep(files, block(0), b"0123")
     storage.fail("read", FOLDER, times=ALL, code=errno.EIO)

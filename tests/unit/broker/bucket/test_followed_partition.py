@@ -8,7 +8,7 @@ import pytest
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.followed_partition import FollowedPartition
 from horolog.broker.bucket.remote_front import RemoteFront
-from horolog.broker.log.partition import OffsetOutOfRange
+from horolog.broker.log.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.producers.snapshot_file import SnapshotEntry
 from horolog.broker.log.storage import NotHere
@@ -68,9 +68,8 @@ def test_it_reads_what_the_leader_has_written_from_the_start_on(store):
 
 def test_slices_that_stay_where_they_are_are_counted(store, monkeypatch):
     counted = []
-    reader = Reader(store)
-    partition = followed(reader, Covered(0, tuple(upload(filled(random.Random(1)), store))), counted.append)
-    monkeypatch.setattr(partition, "reader", SimpleNamespace(unread=lambda *_: b"slice"))
+    partition = followed(Reader(store), Covered(0, tuple(upload(filled(random.Random(1)), store))), counted.append)
+    monkeypatch.setattr(Partition, "unread", lambda *_: b"slice")
     assert partition.unread(0, 1 << 20, 1) == b"slice"
     assert counted == [5]
 

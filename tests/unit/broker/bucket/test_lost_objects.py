@@ -10,7 +10,9 @@ MISSING = "the store does not have it"
 
 
 def wanted(first, last=None, key="data/1.log"):
-    return Wanted(key, first, first if last is None else last, 1 << 30, lambda *_: True, "t-0: offsets 0 up to 9")
+    return Wanted(
+        key, first, first if last is None else last, 1 << 30, lambda *_: True, lambda: "t-0: offsets 0 up to 9"
+    )
 
 
 @pytest.fixture
