@@ -20,6 +20,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from horolog.broker.cluster.placement import Endpoint, Reader
 from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.broker.commit.waiting import Wait
@@ -114,6 +116,7 @@ class FetchResult:
         self.done = False
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PendingFetch:
     """A fetch from its plan to its answer; checked again when its partitions have new data."""
 
