@@ -104,7 +104,7 @@ class BlockFiles:
     def write(self, path: str, data: Bytes) -> bool:
         """Write the file of a block, in any thread; False if the disk does not take it."""
         try:
-            file = self._storage.create_apart(path)
+            file = self._storage.open_apart(path, create=True)
             try:
                 file.pwritev([data], 0)
             finally:

@@ -7,7 +7,7 @@ written bytes are read.
 
 from collections.abc import Callable, Iterator
 
-from horolog.broker.log.indexes import offset_index
+from horolog.broker.log.indexes import OffsetIndex, offset_index
 from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.verification import verify
@@ -28,38 +28,37 @@ from horolog.protocol.records.head import (
 
 def find(segment: Segment, offset: int) -> int | None:
     """The position of the first batch that ends at or behind an offset; None if there is none in this segment."""
-    offsets, _ = indexes_of(segment)
-    position = offset_index.lookup(offsets.entries, offset - segment.base_offset)
+    found = find_sized(segment, offset)
+    return None if found is None else found[0]
+
+
+def find_sized(segment: Segment, offset: int) -> tuple[int, int] | None:
+    """The same, and the size of that batch; 0 if the search has not met it."""
+    offsets, relative = indexes_of(segment)[0], offset - segment.base_offset
+    before = offset_index.last_at_or_before(offsets.entries, relative)
+    indexed = _named_in_index(segment, offsets, before, relative) if before >= 0 else None
+    if indexed is not None:
+        return indexed
     read = reads_of(segment)
     try:
-        for start, end in good_ranges(segment, position):
+        for start, end in good_ranges(segment, offset_index.position_of(offsets.entries, before)):
             found = seek(read, start, end, offset=offset)
             if found is not None:
-                return found[0]
+                return found[0], 0
     except DecodeError as error:
         raise _suspected(segment, error) from error
     return None
 
 
-def find_sized(segment: Segment, offset: int) -> tuple[int, int] | None:
-    """The same position, and the size of that batch; 0 if the search has not met it."""
-    indexed = _next_in_index(segment, offset)
-    if indexed is not None:
-        return indexed
-    position = find(segment, offset)
-    return None if position is None else (position, 0)
-
-
-def _next_in_index(segment: Segment, offset: int) -> tuple[int, int] | None:
-    """The batch that the index names for an offset, or the next one if it begins there, as it does for readers that go on.
+def _named_in_index(segment: Segment, offsets: OffsetIndex, before: int, relative: int) -> tuple[int, int] | None:
+    """The batch that entry `before` names, if that is for this offset; or the next one, if it begins there, as it does for readers that go on.
 
     Where batches are larger than `WALK_BYTES`, the index names each of them: one short read finds what the walk reads two heads for.
     """
     if segment.holes or segment.unverified is not None:
         return None
-    entries, relative = indexes_of(segment)[0].entries, offset - segment.base_offset
-    before = offset_index.last_at_or_before(entries, relative)
-    is_named = before >= 0 and offset_index.offset_of(entries, before) == relative
+    entries = offsets.entries
+    is_named = offset_index.offset_of(entries, before) == relative
     number = before if is_named else before + 1
     if number >= offset_index.count(entries):
         return None
@@ -69,8 +68,9 @@ def _next_in_index(segment: Segment, offset: int) -> tuple[int, int] | None:
         return None
     first, length = ENTRY.unpack(segment.log.pread(LENGTH_ENDS_AT, position))
     size_bytes: int = LENGTH_ENDS_AT + length
+    begins_there = is_named or first - segment.base_offset == relative
     is_whole = SMALLEST_ENTRY_BYTES <= size_bytes <= segment.size_bytes - position
-    return (position, size_bytes) if (is_named or first == offset) and is_whole else None
+    return (position, size_bytes) if begins_there and is_whole else None
 
 
 def heads_from(segment: Segment, position: int) -> Iterator[Head]:

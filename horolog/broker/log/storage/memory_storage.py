@@ -93,8 +93,8 @@ class MemoryStorage(MemoryDisk):
     def open(self, path: str) -> MemoryFile:
         return MemoryFile(self, path, None)
 
-    def open_apart(self, path: str) -> MemoryFile:
-        return MemoryFile(self, path, self.file_node(path))
+    def open_apart(self, path: str, *, create: bool = False) -> MemoryFile:
+        return self.create(path) if create else MemoryFile(self, path, self.file_node(path))
 
     def create(self, path: str) -> MemoryFile:
         self.check("create", path)
@@ -105,8 +105,6 @@ class MemoryStorage(MemoryDisk):
             node = Node(mtime_ns=self.now_ns())
             self.change_names(path, {_name(path): node})
         return MemoryFile(self, path, node)
-
-    create_apart = create
 
     def list_dir(self, path: str) -> list[str]:
         self.check("list", path)

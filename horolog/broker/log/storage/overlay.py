@@ -178,15 +178,15 @@ class OverlayStorage:
     def open(self, path: str) -> OverlayFile:
         return OverlayFile(self, path)
 
-    def open_apart(self, path: str) -> OverlayFile:
+    def open_apart(self, path: str, *, create: bool = False) -> OverlayFile:
+        if create:
+            return self.create(path)
         self.stat(path)
         return OverlayFile(self, path)
 
     def create(self, path: str) -> OverlayFile:
         self._new(path)
         return OverlayFile(self, path)
-
-    create_apart = create
 
     def list_dir(self, path: str) -> list[str]:
         names = set() if path in self._made else set(self.below.list_dir(path))

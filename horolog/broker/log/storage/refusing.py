@@ -61,9 +61,6 @@ class RefusingStorage:
     def create(self, path: str) -> File:
         raise refused("create", path)
 
-    def create_apart(self, path: str) -> File:
-        raise refused("create", path)
-
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:  # noqa: ARG002
         raise refused("touch", path)
 

@@ -19,7 +19,7 @@ Choices that the rest of the log relies on:
   it cannot sync another file that got the same number. A duplicate would do as well, but costs two more calls, at each of which
   the worker releases the interpreter lock and has to wait for it. For a file that is not open a fresh descriptor is synced: the
   kernel reports a failed write-back there if it was not reported yet.
-- `open_apart` and `create_apart` return a file with a descriptor that nothing else closes, for a worker thread that reads and writes.
+- `open_apart` returns a file with a descriptor that nothing else closes, for a worker thread that reads and writes.
 - A file that may only be read is opened for reading; writes to it fail with the reason.
 - A file remembers its identity from its first opening: `check_in_place` detects that its name is gone or stands for another file,
   and it is never opened again as that other file.
@@ -102,9 +102,8 @@ class Storage(Protocol):
     def now_ns(self) -> Callable[[], int]: ...
 
     def open(self, path: str) -> File: ...
-    def open_apart(self, path: str) -> File: ...
+    def open_apart(self, path: str, *, create: bool = False) -> File: ...
     def create(self, path: str) -> File: ...
-    def create_apart(self, path: str) -> File: ...
     def list_dir(self, path: str) -> list[str]: ...
     def exists(self, path: str) -> bool: ...
     def is_dir(self, path: str) -> bool: ...
@@ -218,25 +217,15 @@ class RealStorage(DiskLooks):
 
     def create(self, path: str) -> RealFile:
         """An empty file, created or truncated."""
-        descriptor = self._create(path)
+        try:
+            descriptor = self._with_room(lambda: _made(path))
+        except OSError as error:
+            raise fault("create", path, error) from error
         file = RealFile(self, path)
         file.recognise(descriptor)
         with self._guard:
             self._adopt(file, descriptor)
         return file
-
-    def _create(self, path: str) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            descriptor = self._with_room(lambda: os.open(path, flags, modes.of_file(path)))
-            try:
-                modes.narrow(descriptor, path)
-            except OSError:
-                os.close(descriptor)
-                raise
-        except OSError as error:
-            raise fault("create", path, error) from error
-        return descriptor
 
     def open_descriptor(self, file: RealFile) -> int:
         """Open the descriptor of a file on first use; closes others when too many are open."""
@@ -245,19 +234,14 @@ class RealStorage(DiskLooks):
             self._adopt(file, descriptor)
         return descriptor
 
-    def open_apart(self, path: str) -> RealFile:
+    def open_apart(self, path: str, *, create: bool = False) -> RealFile:
         """A file whose descriptor is its own until it is closed: safe to read and write in a worker thread."""
         file = RealFile(self, path)
         try:
-            file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self.read_only)))
+            descriptor = self._with_room(lambda: _made(path) if create else file.open_by_name(read_only=self.read_only))
         except OSError as error:
-            raise fault("open", path, error) from error
-        return file
-
-    def create_apart(self, path: str) -> RealFile:
-        """Like `create`, with a descriptor as that of `open_apart`."""
-        file = RealFile(self, path)
-        file.set_descriptor(self._create(path))
+            raise fault("create" if create else "open", path, error) from error
+        file.set_descriptor(descriptor)
         return file
 
     def _with_room(self, call: Callable[[], T]) -> T:
@@ -455,3 +439,14 @@ class RealStorage(DiskLooks):
             except OSError as error:
                 raise fault("lock", path, error) from error
         raise FolderInUse(f"lock {path}: another process does not let it go", path=path, code=errno.EAGAIN)
+
+
+def _made(path: str) -> int:
+    """The descriptor of an empty file, created or truncated."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, modes.of_file(path))
+    try:
+        modes.narrow(descriptor, path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

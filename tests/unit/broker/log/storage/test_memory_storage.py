@@ -112,6 +112,8 @@ class TestFiles:
         later = storage.open("/d/a")
         with pytest.raises(FileMissing):
             storage.open_apart("/d/a")
+        storage.open_apart("/d/b", create=True).pwritev([b"made"], 0)
+        assert storage.read_all("/d/b") == b"made"
         synced_file(storage)
         assert later.pread(6, 0) == storage.open_apart("/d/a").pread(6, 0) == b"synced"
         later.close()

@@ -199,6 +199,11 @@ class TestFiles:
         file.close()
         file.close()
 
+    def test_a_file_that_is_created_apart_is_in_memory_alone(self, below):
+        overlay = OverlayStorage(below)
+        overlay.open_apart("/d/a", create=True).pwritev([b"new"], 0)
+        assert (overlay.read_all("/d/a"), below.read_all("/d/a")) == (b"new", b"below")
+
     def test_a_file_that_was_opened_before_a_rename_reads_what_has_its_name(self, below):
         overlay = OverlayStorage(below)
         file = overlay.open("/d/b")

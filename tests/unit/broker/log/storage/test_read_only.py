@@ -26,6 +26,7 @@ def test_whatever_would_change_something_is_refused(folder):
         lambda: file.truncate(0),
         lambda: file.allocate(200),
         lambda: storage.create(f"{folder}/new"),
+        lambda: storage.open_apart(f"{folder}/new", create=True),
         lambda: storage.rename(path, f"{folder}/new"),
         lambda: storage.remove(path),
         lambda: storage.remove_dir(str(folder)),

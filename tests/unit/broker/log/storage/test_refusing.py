@@ -13,7 +13,6 @@ CHANGES = {
 }
 CHANGES_OF_NAMES = {
     "create": ("a",),
-    "create_apart": ("a",),
     "set_mtime_ms": ("a", 5),
     "rename": ("a", "b"),
     "remove": ("a",),

@@ -357,7 +357,7 @@ def test_a_file_that_was_opened_apart_is_closed_by_nobody_else(tmp_path):
 def test_a_file_that_was_created_apart_is_closed_by_nobody_else(tmp_path):
     storage = RealStorage(2)
     (tmp_path / "a").write_bytes(b"before")
-    apart = storage.create_apart(f"{tmp_path}/a")
+    apart = storage.open_apart(f"{tmp_path}/a", create=True)
     for n in range(10):
         storage.create(f"{tmp_path}/{n}").pwritev([b"x"], 0)
     (tmp_path / "a").rename(tmp_path / "b")
@@ -365,7 +365,7 @@ def test_a_file_that_was_created_apart_is_closed_by_nobody_else(tmp_path):
     apart.close()
     assert storage.read_all(f"{tmp_path}/b") == b"abc"
     with pytest.raises(FileMissing):
-        storage.create_apart(f"{tmp_path}/missing/a")
+        storage.open_apart(f"{tmp_path}/missing/a", create=True)
 
 
 class TestFaultsOfTheSystem:
@@ -394,7 +394,7 @@ class TestFaultsOfTheSystem:
             ("fsync", lambda storage, file: storage.write_atomically(file.path, b""), "write"),
             ("listdir", lambda storage, file: storage.list_dir(file.path), "list"),
             ("open", lambda storage, file: storage.create(file.path), "create"),
-            ("open", lambda storage, file: storage.create_apart(file.path), "create"),
+            ("open", lambda storage, file: storage.open_apart(file.path, create=True), "create"),
             ("open", lambda storage, file: storage.open_apart(file.path), "open"),
             ("open", lambda storage, file: storage.sync_dir(file.path), "sync"),
             ("open", lambda storage, file: storage.lock(file.path), "lock"),
