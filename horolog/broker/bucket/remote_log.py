@@ -7,6 +7,7 @@ before it asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from crc32c import crc32c
 
@@ -43,6 +44,10 @@ def _spans(size: int, position: int) -> list[_Span]:
     return found
 
 
+def _place_alone(position: int) -> tuple[int, int]:
+    return position, position + 1
+
+
 class RemoteLog(RefusingFile):
     """See `storage.File`. Reads raise `NotHere` until their blocks are here."""
 
@@ -62,9 +67,9 @@ class RemoteLog(RefusingFile):
         self.key = key
         self.size_bytes = size_bytes
         self.sums: BlockSums | None = None
-        self.around: Callable[[int], tuple[int, int]] = lambda position: (position, position + 1)
+        self.around: Callable[[int], tuple[int, int]] = _place_alone
         """Where a walk begins and ends, probably, that comes to a position: what it takes comes with one GET."""
-        self.records: Callable[[], str] = lambda: self.path
+        self.records: Callable[[], str] = partial(str, path)
         """Which records it has, in words."""
         self._ahead_of: tuple[int, ...] = ()
         """The blocks for which the newest reads have had all brought that comes ahead: readers in different places have one each."""

@@ -36,6 +36,10 @@ def limited(config: TopicConfig) -> TopicConfig:
     return config if config.segment_bytes <= MOST_BYTES else replace(config, segment_bytes=MOST_BYTES)
 
 
+def _always() -> bool:
+    return True
+
+
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
@@ -54,7 +58,7 @@ class ShippedPartition(Partition):
         self._unshipped: list[Completed] = []
         self._counted_bytes = 0
         self._new_lead = NewLead()
-        self._is_certain: Callable[[], bool] = lambda: True
+        self._is_certain: Callable[[], bool] = _always
         super().__init__(replace(opened, config=limited(opened.config)))
         self.epochs.is_synced = False  # no broker relies on this copy after a crash
         self.ends: dict[int, ProducersAt] = {}

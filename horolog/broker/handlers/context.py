@@ -237,6 +237,7 @@ class RequestContext:
     def set_response(self, response: object) -> None:
         for change in self.changes:
             response = change(response)
+        self.changes = ()
         body: list[Part] = []
         route = self.route
         route.encode(response, body)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from mypy_extensions import mypyc_attr
@@ -313,7 +314,7 @@ class PendingFetch:
         if not self.is_incremental:
             watch.close()  # when this wait ends
         waiting.add(wait, self.max_wait_ms)
-        self.context.on_abandoned = lambda: waiting.remove(wait)
+        self.context.on_abandoned = partial(waiting.remove, wait)
         return True
 
     def _note(self, collected: FetchResult) -> None:

@@ -120,6 +120,7 @@ class LongRequest:
         body: list[Part] = [joined.encoded()]
         context = self.context
         context.parts = encode_response(route.response_header_version, context.correlation_id, body)
+        context.on_abandoned = None
         self._meter.sent(sum(map(len, context.parts)), context.began)
 
     def of_response(self, response: object | None) -> Steps:

@@ -6,6 +6,7 @@ written bytes are read.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from horolog.broker.log.indexes import OffsetIndex, offset_index
 from horolog.broker.log.segments.index_loading import indexes_of
@@ -85,14 +86,12 @@ def heads_from(segment: Segment, position: int) -> Iterator[Head]:
 
 def reads_of(segment: Segment) -> Callable[[int, int], bytes]:
     """A function that reads a log for a walk over heads: it verifies first, because a wrong size would skip some."""
-    if segment.unverified is None:
-        return segment.log.pread
+    return segment.log.pread if segment.unverified is None else partial(_verified, segment)
 
-    def read(size_bytes: int, position: int) -> bytes:
-        verify(segment, position, position + size_bytes)
-        return segment.log.pread(size_bytes, position)
 
-    return read
+def _verified(segment: Segment, size_bytes: int, position: int) -> bytes:
+    verify(segment, position, position + size_bytes)
+    return segment.log.pread(size_bytes, position)
 
 
 def _suspected(segment: Segment, error: DecodeError) -> StorageFault:
@@ -125,18 +124,19 @@ def boundary(segment: Segment, data: bytes, position: int, end: int) -> tuple[in
     offsets, _ = indexes_of(segment)
     start = max(position, offset_index.last_position_up_to(offsets.entries, limit))
 
-    def read(size_bytes: int, at: int) -> bytes:
-        """From `data`, except for a head that it cuts off."""
-        piece = data[at - position : at - position + size_bytes]
-        return piece if len(piece) >= START.size else segment.log.pread(size_bytes, at)
-
     try:
-        found = seek(read, start, end, limit=limit)
+        found = seek(partial(_read_again, segment, data, position), start, end, limit=limit)
     except DecodeError as error:
         raise _suspected(segment, error) from error
     if found is None:
         raise misfit(segment, end)
     return found
+
+
+def _read_again(segment: Segment, data: bytes, position: int, size_bytes: int, at: int) -> bytes:
+    """From `data`, which was read from `position` on, except for a head that it cuts off."""
+    piece = data[at - position : at - position + size_bytes]
+    return piece if len(piece) >= START.size else segment.log.pread(size_bytes, at)
 
 
 def batch_size(segment: Segment, position: int) -> int:
