@@ -17,6 +17,7 @@ types below stand for them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
@@ -127,13 +128,22 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     else:
         found = _partitions_to_verify(broker, topics, context.version)
         asked = frozenset(partition for partition, _ in found)
-
-        def serve(refused: Mapping[Partition, ErrorCode]) -> None:
-            if acks == ACKS_NONE and context.connection.closed_here:
-                return  # over one that this has waited for: without transactions, nothing behind that is read
-            _serve(broker, topics, acks, timeout_ms, context, _Verdicts(asked, refused))
-
+        serve = partial(_serve_verified, broker, topics, acks, timeout_ms, context, asked)
         transactional_produce.verify(broker, transactional_id, found, context.version, serve)
+
+
+def _serve_verified(
+    broker: BrokerView,
+    topics: Sequence[TopicData],
+    acks: int,
+    timeout_ms: int,
+    context: RequestContext,
+    asked: Collection[Partition],
+    refused: Mapping[Partition, ErrorCode],
+) -> None:
+    if acks == ACKS_NONE and context.connection.closed_here:
+        return  # over one that this has waited for: without transactions, nothing behind that is read
+    _serve(broker, topics, acks, timeout_ms, context, _Verdicts(asked, refused))
 
 
 def _serve(
