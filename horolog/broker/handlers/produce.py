@@ -128,19 +128,18 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     else:
         found = _partitions_to_verify(broker, topics, context.version)
         asked = frozenset(partition for partition, _ in found)
-        serve = partial(_serve_verified, broker, topics, acks, timeout_ms, context, asked)
+        serve = partial(_serve_verified, broker, (transactional_id, acks, timeout_ms, topics), context, asked)
         transactional_produce.verify(broker, transactional_id, found, context.version, serve)
 
 
 def _serve_verified(
     broker: BrokerView,
-    topics: Sequence[TopicData],
-    acks: int,
-    timeout_ms: int,
+    request: ProduceRequest,
     context: RequestContext,
     asked: Collection[Partition],
     refused: Mapping[Partition, ErrorCode],
 ) -> None:
+    _, acks, timeout_ms, topics = request
     if acks == ACKS_NONE and context.connection.closed_here:
         return  # over one that this has waited for: without transactions, nothing behind that is read
     _serve(broker, topics, acks, timeout_ms, context, _Verdicts(asked, refused))

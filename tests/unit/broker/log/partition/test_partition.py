@@ -19,13 +19,11 @@ from horolog.broker.log.partition import (
 )
 from horolog.broker.log.partition.partition import WRITE_AT_BYTES
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_log
-from horolog.broker.log.segments import Allowance, log_reader
+from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.log.storage.memory_storage import MemoryFile
 from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.primitives import Unread
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.entries import iter_records
@@ -669,43 +667,6 @@ def test_how_much_there_is_to_read(model):
         0,
     ]
     assert [partition.bytes_ahead(0, upto) for upto in (0, 1, 2)] == [0, size, 2 * size]
-
-
-class Slice(Unread):
-    def __init__(self, size, position):
-        self.size = size
-        self.position = position
-
-    def __len__(self):
-        return self.size
-
-
-class TestUnread:
-    """Slices that go to a reader without having been read here."""
-
-    @pytest.fixture
-    def partition(self, monkeypatch):
-        monkeypatch.setattr(log_reader, "UNREAD_FROM_BYTES", 1)
-        monkeypatch.setattr(MemoryFile, "unread", lambda _, size, position: Slice(size, position))
-        model = Model(small_config())
-        for _ in range(5):
-            append(model)
-        model.flush()
-        return model.partition
-
-    def test_the_reader_is_asked_up_to_what_is_written(self, partition):
-        size = len(partition.read(0, 1))
-        for upto, batches in ((3, 2), (1 << 40, 4)):
-            found = partition.unread(1, 1 << 20, upto)
-            assert (len(found), found.position) == (batches * size, size)
-
-    @pytest.mark.parametrize("offset", [-1, 5, 6])
-    def test_an_offset_that_is_not_there_is_for_read_to_tell(self, partition, offset):
-        assert partition.unread(offset, 99, 1 << 40) is None
-
-    def test_what_is_not_believed_is_looked_at(self, partition):
-        partition.condition.stop("the disk is full")
-        assert partition.unread(1, 99, 3) is None
 
 
 def test_an_empty_segment_is_not_rolled(model):
