@@ -152,7 +152,7 @@ class StoreProxy:
         weather = self.weather
         fate = weather.fate(self._chance.random())
         self.met[fate] += 1
-        if fate in {Fate.LATE, Fate.TWICE}:
+        if fate is Fate.LATE:
             self._send_later(request, self._chance.uniform(0, weather.later_s))
         if fate in {Fate.LATE, Fate.LOST}:
             return False
@@ -162,6 +162,8 @@ class StoreProxy:
         else:
             await self._wait(weather, method)
             answer = await self._forward(request)
+            if fate is Fate.TWICE:  # never before the first: that one would get the answer of a repetition
+                self._send_later(request, self._chance.uniform(0, weather.later_s))
             if fate is Fate.UNANSWERED:
                 return False
             writer.write(answer)
