@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from mypy_extensions import mypyc_attr
+
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.conversation import ConversationState
 from horolog.broker.network.waiting_parts import WaitingParts, send_part, takes_turns
@@ -38,6 +40,7 @@ CLOSE_GRACE_S = 5.0
 """How long a slow peer may still take its answers once the broker closes the connection."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SocketTransport(asyncio.Protocol):
     """Turns asyncio's events into calls of `conversation`, and that one's (see its `Carrier`) into calls of asyncio's transport."""
 
