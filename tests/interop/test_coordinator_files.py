@@ -16,7 +16,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks import kafka
 from tests.support.broker_process import BrokerProcess
 
-pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.kafka_jars,
+    pytest.mark.java,
+    pytest.mark.timeout(300),
+    pytest.mark.one_worker("the folder of one broker is read"),
+]
 
 MAIN = {"3.9.2": "kafka.tools.DumpLogSegments", "4.3.1": "org.apache.kafka.tools.DumpLogSegments"}
 ONE_OF_EACH = {

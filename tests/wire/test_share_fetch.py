@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.share_fetch import (
     AcknowledgementBatch,
@@ -54,6 +56,7 @@ def begins_at_the_start(wire: RawWire) -> bool:
     return not answer.error_code and not answer.responses[0].partitions[0].error_code
 
 
+@pytest.mark.one_worker("its frames go to one worker, which may lead nothing of it")
 def test_a_member_gets_every_record_once(start_broker: BrokerStarter) -> None:
     broker = start_broker()
     got: list[bytes] = []
