@@ -231,6 +231,7 @@ def different(key: str, theirs: list[tuple[str, ...]], ours: list[tuple[str, ...
 
 
 @pytest.mark.long
+@pytest.mark.one_worker("its requests go to one broker, which may coordinate none of the groups")
 def test_everybody_is_told_the_same_as_by_kafka(tmp_path: Path) -> None:
     users = ("admin", *USERS)
     try:
