@@ -169,8 +169,8 @@ class HeardStorage(ReadOnlyStorage):
         with self._disk.reading(path):
             return super().read_all(path)
 
-    def open_apart(self, path: str, *, create: bool = False) -> File:
-        return self.create(path) if create else HeardFile(self, path, self._disk)
+    def open(self, path: str) -> File:
+        return HeardFile(self, path, self._disk)
 
 
 class HeardFile(ReadOnlyFile):

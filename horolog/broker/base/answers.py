@@ -30,7 +30,7 @@ class Answer(Generic[Result]):
         return (yield self)
 
 
-Steps = Coroutine[Answer[Any], Any, None]
+Steps = Coroutine[Answer[Any], Any, object]
 
 
 class _Run:

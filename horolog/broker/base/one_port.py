@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
 PORT_TRIES = 20
 LISTEN = "--listen HOST:PORT, or the setting listeners,"
 HTTP_LISTEN = "the setting horolog.http.listen"
 
 
-async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: int) -> asyncio.Server:
+class Bound(Protocol):
+    """What listens at some addresses."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]: ...
+    def close(self) -> None: ...
+
+
+Server = TypeVar("Server", bound=Bound)
+
+
+async def at_one_port(listen: Callable[[int], Awaitable[Server]], port: int) -> Server:
     """What `listen` opens at a port, 0 for any, once all addresses of it have the same. Raises OSError."""
     server = await listen(port)
     for _ in range(PORT_TRIES):
@@ -61,5 +71,5 @@ def free(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def port_of(server: asyncio.Server) -> int:
+def port_of(server: Bound) -> int:
     return int(server.sockets[0].getsockname()[1])

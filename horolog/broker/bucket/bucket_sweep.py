@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 from horolog.broker.bucket import wal_object
@@ -57,8 +58,10 @@ def left_over(objects: Iterable[Stored], named: Named, epoch: int, before_ms: in
     ]
 
 
-async def remove_all(store: StoreAccess, keys: Sequence[str]) -> None:
-    await in_parallel([partial(store.delete, one) for one in keys], AT_ONCE)
+async def remove_all(store: StoreAccess, keys: Sequence[str]) -> Sequence[str]:
+    """Returns those that are gone: the store may refuse some for now."""
+    gone = await in_parallel([partial(store.delete, one) for one in keys], AT_ONCE)
+    return list(compress(keys, gone))
 
 
 async def sweep_topics(
@@ -71,8 +74,7 @@ async def sweep_topics(
         for topic_id in sorted(gone(found)):
             there = await store.list(f"{folder}/{topic_id.hex()}")
             going = [one.key for one in there if one.last_modified_ms < before_ms]
-            await remove_all(store, going)
-            removed += going
+            removed += await remove_all(store, going)
     return removed
 
 

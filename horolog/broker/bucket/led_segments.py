@@ -174,8 +174,9 @@ class LedSegments:
             self.manifests.claim(partition)
             return TRIES_AGAIN_S
         if going:
-            log.info("%s: removed %s that nothing refers to", partition, counted(len(going), "object"))
-            await remove_all(self._store, going)
+            gone = await remove_all(self._store, going)
+            if gone:
+                log.info("%s: removed %s that nothing refers to", partition, counted(len(gone), "object"))
         return SWEEPS_EVERY_S
 
     def _named(self, partition: ShippedPartition, named: Sequence[BucketSegment]) -> None:

@@ -69,9 +69,6 @@ class RemoteFiles(RefusingStorage):
         part_of = PART_OF[kind]
         return RemotePart(path, lambda: part_of(segment.parts()))
 
-    def open_apart(self, path: str, *, create: bool = False) -> File:
-        return self.create(path) if create else self.open(path)
-
     def list_dir(self, path: str) -> list[str]:
         return sorted(one.rpartition("/")[2] for one in self._files if one.rpartition("/")[0] == path)
 

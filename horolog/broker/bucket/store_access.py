@@ -117,12 +117,14 @@ class StoreAccess:
                 return found
             attempts = await self._again(attempts, str(found))
 
-    async def delete(self, key: str) -> None:
-        """Delete the object. If the store refuses that, it is deleted later, and nothing waits for it: see `RefusedDeletes`."""
-        if key not in self.deletes:
-            refusal = await self._deleted(key)
-            if refusal is not None:
-                self.deletes.add(key, refusal)
+    async def delete(self, key: str) -> bool:
+        """Delete the object; returns whether it is gone. If the store refuses, it is deleted later, and nothing waits: see `RefusedDeletes`."""
+        if key in self.deletes:
+            return False
+        refusal = await self._deleted(key)
+        if refusal is not None:
+            self.deletes.add(key, refusal)
+        return refusal is None
 
     async def _deleted(self, key: str) -> StoreRefusal | None:
         """A store that refuses this, and nothing else, is not unavailable."""

@@ -11,7 +11,8 @@ producers go on where the store is slow. WriteTxnMarkers needs none: a marker co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.broker.handlers.refusals import refuse_for_now, refused_parts
 from horolog.protocol.apis import ApiKey
@@ -77,20 +78,33 @@ def leased(lease: Lease, gate: Gate) -> Gate:
 
     def guard(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
         inner, code = gate(key, handle), REFUSALS.get(key)
-        return inner if code is None else _asking(lease, key, code, inner)
+        return inner if code is None else partial(_guarded, Leased(lease, key, code), inner)
 
     return guard
 
 
-def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction) -> HandlerFunction:
-    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
-        if not lease.holds() and _needs_coordinator(key, request):
-            return _refusal(broker, key, request, context, code)
-        if key not in APPENDING:
-            context.amend(lambda response: response if lease.holds() else _refusal(broker, key, request, context, code))
-        return handle(broker, request, context)
+class Leased(NamedTuple):
+    """What an API needs, and how it is refused."""
 
-    return guarded
+    lease: Lease
+    key: ApiKey
+    code: ErrorCode
+
+
+def _guarded(
+    needs: Leased, handle: HandlerFunction, broker: BrokerView, request: Any, context: RequestContext
+) -> object | None:
+    if not needs.lease.holds() and _needs_coordinator(needs.key, request):
+        return _refusal(needs, broker, request, context)
+    if needs.key not in APPENDING:
+        context.amend(partial(_if_it_still_holds, needs, broker, request, context))
+    return handle(broker, request, context)
+
+
+def _if_it_still_holds(
+    needs: Leased, broker: BrokerView, request: Any, context: RequestContext, response: object
+) -> object | None:
+    return response if needs.lease.holds() else _refusal(needs, broker, request, context)
 
 
 def _needs_coordinator(key: ApiKey, request: Any) -> bool:
@@ -98,9 +112,9 @@ def _needs_coordinator(key: ApiKey, request: Any) -> bool:
     return key is not ApiKey.INIT_PRODUCER_ID or request.transactional_id is not None
 
 
-def _refusal(broker: BrokerView, key: ApiKey, request: Any, context: RequestContext, code: ErrorCode) -> object | None:
+def _refusal(needs: Leased, broker: BrokerView, request: Any, context: RequestContext) -> object | None:
     """Each partition is refused by itself, so that clients look for its leader; a coordinator refuses as a whole."""
-    if key in AS_LEADER:
-        parts: object = refused_parts(key, request, context.version, code)
+    if needs.key in AS_LEADER:
+        parts: object = refused_parts(needs.key, request, context.version, needs.code)
         return parts
-    return refuse_for_now(broker, key, request, context, code)
+    return refuse_for_now(broker, needs.key, request, context, needs.code)

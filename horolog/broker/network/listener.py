@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from functools import partial
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import SystemClock
 from horolog.broker.base.one_port import LISTEN, at_one_port, cannot_listen, port_of
+from horolog.broker.network.acceptor import accept_at
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.send_turns import SendTurns
 from horolog.broker.network.transport import SocketTransport
@@ -17,6 +17,7 @@ from horolog.broker.network.transport import SocketTransport
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
     from horolog.broker.base.unix_sockets import UnixServer
+    from horolog.broker.network.acceptor import Acceptor
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
@@ -62,7 +63,7 @@ class Listener:
         self._limits = limits
         self._new_handshake = new_handshake
         self._door = door
-        self._server: asyncio.Server | UnixServer | None = None
+        self._server: Acceptor | UnixServer | None = None
         self._is_stopping = False
         self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
         self._sweep: asyncio.TimerHandle | None = None
@@ -90,15 +91,16 @@ class Listener:
         if bounds_ms:
             self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
 
-    async def _bind(self) -> asyncio.Server | UnixServer:
-        loop = asyncio.get_running_loop()
-        listen = partial(loop.create_server, self._connect, self.host or None, backlog=self._limits.backlog)
+    async def _bind(self) -> Acceptor | UnixServer:
         try:
-            server = await at_one_port(listen, self.port)
+            server = await at_one_port(self._accept_at, self.port)
         except OSError as error:
             raise cannot_listen(error, self.host, self.port, LISTEN) from error
         self.port = port_of(server)
         return server
+
+    async def _accept_at(self, port: int) -> Acceptor:
+        return await accept_at(self._connect, self.host, port, self._limits.backlog)
 
     def _connect(self) -> asyncio.Protocol:
         """Turns are measured by the machine's clock, whatever clock the broker uses."""

@@ -220,9 +220,6 @@ class PrefixFiles(ReadOnlyStorage):
             return PrefixLog(self, path, self.log_at(path))
         return PartOfPrefix(self, path)
 
-    def open_apart(self, path: str, *, create: bool = False) -> File:
-        return self.create(path) if create else self.open(path)
-
     def read_all(self, path: str) -> bytes:
         if self._is_starts(path):
             return self._starts

@@ -88,8 +88,6 @@ EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
 CLOSING_WORKERS = 16
 """A sync is nearly all waiting, and the file system takes many in one go."""
-GC_THRESHOLDS = 20_000, 5, 400
-"""Requests leave no cycles behind, so looking for them often only costs time. Looking through 100,000 objects holds the loop for 20 ms."""
 MOST_MENDED_AT_START = 1_000
 COMPACTION_FILES = 16
 STOP_GRACE_S = 10.0
@@ -575,7 +573,7 @@ async def serve(
         # What exists now lives as long as the broker: the collector need not look at it again.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        gc.set_threshold(*interrupts.COLLECTIONS_OF_A_SERVER)
         # Not before: what the start has freed goes back to the system.
         keep_free_memory(broker.settings.horolog_malloc_keep_bytes)
         giving_back = Periodic(loop, FreeMemory().look, LOOKS_EVERY_MS)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
+from horolog.broker.network.acceptor import accept_at
 from horolog.broker.network.listener import Listener
 
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
     from horolog.broker.cluster.worker_context import WorkerContext
     from horolog.broker.config.listeners import Address
+    from horolog.broker.network.acceptor import Acceptor
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
@@ -36,20 +37,17 @@ class SharedListener(Listener):
             address.name, address.host, own_port, dispatcher, clock, limits, new_handshake=new_handshake, door=door
         )
         self._shared_port = worker.shared_ports[address.name]
-        self._shared: asyncio.Server | None = None
+        self._shared: Acceptor | None = None
 
-    async def _bind(self) -> asyncio.Server:
+    async def _bind(self) -> Acceptor:
         """The supervisor has reserved both ports, and shares them with its workers only."""
-        own = await self._bind_port(self.port)
+        own = await self._accept_at(self.port)
         if self._shared_port != self.port:
-            self._shared = await self._bind_port(self._shared_port)
+            self._shared = await self._accept_at(self._shared_port)
         return own
 
-    async def _bind_port(self, port: int) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-        return await loop.create_server(
-            self._connect, self.host or None, port, backlog=self._limits.backlog, reuse_port=True
-        )
+    async def _accept_at(self, port: int) -> Acceptor:
+        return await accept_at(self._connect, self.host, port, self._limits.backlog, shares_port=True)
 
     async def stop_accepting(self) -> None:
         if self._shared is not None:

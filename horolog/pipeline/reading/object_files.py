@@ -160,9 +160,6 @@ class ObjectFiles(ReadOnlyStorage):
     def open(self, path: str) -> File:
         return ObjectFile(self, path)
 
-    def open_apart(self, path: str, *, create: bool = False) -> File:
-        return self.create(path) if create else ObjectFile(self, path)
-
     def end_of_data(self, path: str) -> int:
         """An object has no room that was taken in advance."""
         return self.stat(path)[0]

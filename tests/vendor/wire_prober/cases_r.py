@@ -12,13 +12,13 @@ H = 3_600_000
 
 
 def settle(c, t, limit=9.0):
-    """Earliest offset once it has moved and stayed for 2 s, or after the limit"""
+    """Earliest offset once it has moved and stayed for three checks of retention, or after the limit"""
     end, last, since = time.time() + limit, 0, None
     while time.time() < end:
         e = c.list_offsets(1, t, -2)["offset"]
         if e != last:
             last, since = e, time.time()
-        if since and time.time() - since > 2:
+        if since and time.time() - since > 3:
             break
         time.sleep(0.2)
     return last

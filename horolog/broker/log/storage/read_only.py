@@ -72,9 +72,6 @@ class ReadOnlyStorage(RefusingStorage, DiskLooks):
     def open(self, path: str) -> File:
         return ReadOnlyFile(self, path)
 
-    def open_apart(self, path: str, *, create: bool = False) -> File:
-        return self.create(path) if create else ReadOnlyFile(self, path)
-
     def read_all(self, path: str) -> bytes:
         data = super().read_all(path)
         self.count(path, len(data))

@@ -58,6 +58,13 @@ class RefusingFile:
 class RefusingStorage:
     """What a `storage.Storage` needs besides looks and reads."""
 
+    def open(self, path: str) -> File:
+        raise NotImplementedError
+
+    def open_apart(self, path: str, *, create: bool = False) -> File:
+        """Nothing of such a file is shared: each that is opened is apart."""
+        return self.create(path) if create else self.open(path)
+
     def create(self, path: str) -> File:
         raise refused("create", path)
 

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import bucket_sweep
-from horolog.broker.bucket.bucket_sweep import Named, left_over, sweep_topics, sweep_wals
+from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all, sweep_topics, sweep_wals
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, number_of, segments
@@ -174,3 +174,13 @@ def test_young_objects_of_a_topic_that_is_not_known_yet_stay():
     store = ReadyStore()
     store.objects = {f"{segments(OTHER, 0)}/a.log": b""}
     assert in_full(sweep_topics(access_to(store), lambda ids: ids, 0)) == []
+
+
+def test_an_object_that_the_store_refuses_to_delete_is_not_gone():
+    store = ReadyStore()
+    store.objects = {"a": b"", "b": b""}
+    delete = store.delete
+    store.delete = lambda name, done: done(StoreRefusal("held")) if name == "a" else delete(name, done)
+    access = StoreAccess(store, lambda seconds, done: None)
+    assert in_full(remove_all(access, ["a", "b"])) == ["b"]
+    assert list(store.objects) == ["a"]

@@ -14,6 +14,8 @@ from horolog.broker.bucket.manifest_reader import StoredManifests
 from horolog.broker.bucket.names import SegmentName, Wal, segments
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.seams import Opening, Stretch
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.stores.faults import StoreRefusal
 from tests.support.bucket_segments import CountingStore, Reader, filled
 from tests.support.log_model import NOW_MS
 from tests.support.shipping import TOPIC_ID, access_to, in_full
@@ -36,7 +38,7 @@ class World:
         self.clock, nonces = ManualClock(NOW_MS), itertools.count()
         care = SegmentCare(delete_delay_ms=lambda: 1_000, history_ms=lambda: history_ms)
         self.led = LedSegments(
-            access_to(self.store),
+            StoreAccess(self.store, lambda seconds, done: None),
             self.clock,
             lambda: b"%16d" % next(nonces),
             care,
@@ -122,6 +124,22 @@ def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_e
     world.led.drop(world.partition)
     world.led.look()
     assert old in world.store.objects, "it is not led here"
+
+
+def test_a_sweep_says_how_many_objects_are_gone(caplog):
+    caplog.set_level("INFO")
+    world = World()
+    world.led.look()
+    names = [SegmentName(0, base, b"x" * 16).log_key(segments(TOPIC_ID, 0)) for base in (0, 5)]
+    world.store.objects |= dict.fromkeys(names, b"")
+    delete = world.store.delete
+    world.store.delete = lambda name, done: done(StoreRefusal("held")) if name == names[0] else delete(name, done)
+    for seconds in (1, SWEEPS_EVERY_S):
+        world.clock.advance(int(1_000 * seconds))
+        world.led.look()
+    assert names[0] in world.store.objects
+    said = [one.getMessage().partition(": ")[2] for one in caplog.records if "nothing refers to" in one.getMessage()]
+    assert said == ["removed 1 object that nothing refers to"]
 
 
 @pytest.mark.parametrize("leave", ["missing", "damaged"])

@@ -80,7 +80,7 @@ def test_other_requests_end_with_an_answer():
     assert store.pauses == [0.05, 0.1]
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.list("p")) == [["a"]]
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.folders("p")) == [["a"]]
-    assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [None]
+    assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [True]
 
 
 def test_a_store_that_refuses_to_delete_is_not_unavailable(caplog):
@@ -112,12 +112,12 @@ def test_a_delete_that_is_refused_ends_and_is_not_sent_twice():
     ended = []
 
     async def delete():
-        await access.delete("k")
-        ended.append(len(store.sent))
+        is_gone = await access.delete("k")
+        ended.append((is_gone, len(store.sent)))
 
     run(delete())
     run(delete())
-    assert ended == [1, 1]
+    assert ended == [(False, 1), (False, 1)]
     assert len(pauses) == 1
 
 

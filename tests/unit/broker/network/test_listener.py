@@ -18,6 +18,8 @@ from horolog.base.clock import ManualClock
 from horolog.broker.base.principal import Principal
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.network import listener
+from horolog.broker.network.acceptor import Acceptor
 from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
@@ -324,21 +326,16 @@ async def test_time_that_passes_at_once_passes_for_every_connection() -> None:
 
 async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may choose another for each of them, which this one does."""
-    loop = asyncio.get_running_loop()
-    create, asked = loop.create_server, []
+    hosts, asked = ("127.0.0.1", "127.0.0.2"), []
 
-    async def apart(connect: Any, host: Any, port: int, **how: Any) -> asyncio.Server:
+    async def apart(connect: Callable[[], asyncio.Protocol], _: str, port: int, backlog: int) -> Acceptor:
         asked.append(port)
-        if port:
-            return await create(connect, ["127.0.0.1", "127.0.0.2"], port, **how)
-        sockets = [socket.create_server((host, 0)) for host in ("127.0.0.1", "127.0.0.2")]
-        while len({one.getsockname()[1] for one in sockets}) == 1:
+        sockets = [socket.create_server((host, port), backlog=backlog) for host in hosts]
+        while not port and len({one.getsockname()[1] for one in sockets}) == 1:
             sockets.append(sockets.pop(1) and socket.create_server(("127.0.0.2", 0)))
-        server = await create(connect, sock=sockets[0], **how)
-        server._sockets.append(sockets[1])  # type: ignore[attr-defined]
-        return server
+        return Acceptor(sockets, connect, asyncio.get_running_loop())
 
-    monkeypatch.setattr(loop, "create_server", apart)
+    monkeypatch.setattr(listener, "accept_at", apart)
     place = Place(limits())
     place.listener.host = ""
     await place.listener.start()

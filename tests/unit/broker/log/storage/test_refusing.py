@@ -36,6 +36,16 @@ def test_every_change_is_refused(subject, method, arguments):
     assert (caught.value.path, caught.value.code) == ("a", errno.EROFS)
 
 
+def test_a_file_that_is_opened_apart_is_one_that_is_opened():
+    class OneFile(RefusingStorage):
+        def open(self, path):
+            return RefusingFile(path)
+
+    assert OneFile().open_apart("a").path == "a"
+    with pytest.raises(StorageFault, match="create a: this storage is only read"):
+        OneFile().open_apart("a", create=True)
+
+
 def test_the_rest_passes():
     file = RefusingFile("a")
     assert file.unread(1, 0) is None
