@@ -63,7 +63,7 @@ class Listener:
         self._limits = limits
         self._new_handshake = new_handshake
         self._door = door
-        self._server: Acceptor | UnixServer | None = None
+        self._servers: list[Acceptor | UnixServer] = []
         self._is_stopping = False
         self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
         self._sweep: asyncio.TimerHandle | None = None
@@ -86,21 +86,21 @@ class Listener:
 
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that the system chose."""
-        self._server = await self._bind()
+        await self._bind()
         bounds_ms = [ms for ms in (self._limits.max_idle_ms, self._limits.max_read_ms) if ms > 0]
         if bounds_ms:
             self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
 
-    async def _bind(self) -> Acceptor | UnixServer:
+    async def _bind(self) -> None:
         try:
             server = await at_one_port(self._accept_at, self.port)
         except OSError as error:
             raise cannot_listen(error, self.host, self.port, LISTEN) from error
         self.port = port_of(server)
-        return server
+        self._servers.append(server)
 
-    async def _accept_at(self, port: int) -> Acceptor:
-        return await accept_at(self._connect, self.host, port, self._limits.backlog)
+    async def _accept_at(self, port: int, *, shares_port: bool = False) -> Acceptor:
+        return await accept_at(self._connect, self.host, port, self._limits.backlog, shares_port=shares_port)
 
     def _connect(self) -> asyncio.Protocol:
         """Turns are measured by the machine's clock, whatever clock the broker uses."""
@@ -118,9 +118,9 @@ class Listener:
         self._is_stopping = True
         if self._sweep is not None:
             self._sweep.cancel()
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
 
     def stop_serving(self) -> None:
         """Read nothing more; requests that were served are still answered."""

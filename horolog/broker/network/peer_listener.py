@@ -38,10 +38,10 @@ class PeerListener(Listener):
     def __init__(self, path: str, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> None:
         super().__init__(PEERS, path, 0, dispatcher, clock, limits_of_peers(limits))
 
-    async def _bind(self) -> UnixServer:
+    async def _bind(self) -> None:
         server = UnixServer(self.host, self._connect, self._limits.backlog)
         await server.start()
-        return server
+        self._servers.append(server)
 
     def _refusal(self, connection: SocketTransport) -> str | None:  # noqa: ARG002
         """Peers are few, and always admitted."""

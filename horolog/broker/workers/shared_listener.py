@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from horolog.broker.network.acceptor import accept_at
 from horolog.broker.network.listener import Listener
 
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
     from horolog.broker.cluster.worker_context import WorkerContext
     from horolog.broker.config.listeners import Address
-    from horolog.broker.network.acceptor import Acceptor
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
@@ -37,20 +35,8 @@ class SharedListener(Listener):
             address.name, address.host, own_port, dispatcher, clock, limits, new_handshake=new_handshake, door=door
         )
         self._shared_port = worker.shared_ports[address.name]
-        self._shared: Acceptor | None = None
 
-    async def _bind(self) -> Acceptor:
+    async def _bind(self) -> None:
         """The supervisor has reserved both ports, and shares them with its workers only."""
-        own = await self._accept_at(self.port)
-        if self._shared_port != self.port:
-            self._shared = await self._accept_at(self._shared_port)
-        return own
-
-    async def _accept_at(self, port: int) -> Acceptor:
-        return await accept_at(self._connect, self.host, port, self._limits.backlog, shares_port=True)
-
-    async def stop_accepting(self) -> None:
-        if self._shared is not None:
-            self._shared.close()
-            self._shared = None
-        await super().stop_accepting()
+        for port in {self.port, self._shared_port}:
+            self._servers.append(await self._accept_at(port, shares_port=True))

@@ -14,6 +14,7 @@ ROWS = {
     "start to ready": "start to ready",
     "memory when idle": "resident when idle",
     "batches of 1000 x 100 B": "1000 x 100 B batches, 2 connections x 4 in flight",
+    "batches of 1000 records that vary": "1000 records of 20 to 600 B, times and keys that vary, 2 connections x 4 in flight",
     "one-record requests, 64 connections": "one-record requests, 64 connections",
     "consume, 1 MB batches": "consume 100 B records, 1 MB batches",
     "`acks=all` with syncs, 16 connections": "acks=all on the disk, one-record requests, 16 connections",

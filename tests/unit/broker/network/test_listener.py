@@ -328,7 +328,7 @@ async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> 
     """The system may choose another for each of them, which this one does."""
     hosts, asked = ("127.0.0.1", "127.0.0.2"), []
 
-    async def apart(connect: Callable[[], asyncio.Protocol], _: str, port: int, backlog: int) -> Acceptor:
+    async def apart(connect: Callable[[], asyncio.Protocol], _: str, port: int, backlog: int, **__: Any) -> Acceptor:
         asked.append(port)
         sockets = [socket.create_server((host, port), backlog=backlog) for host in hosts]
         while not port and len({one.getsockname()[1] for one in sockets}) == 1:
@@ -339,8 +339,9 @@ async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> 
     place = Place(limits())
     place.listener.host = ""
     await place.listener.start()
-    assert place.listener._server is not None
-    assert {one.getsockname()[1] for one in place.listener._server.sockets} == {place.listener.port}
+    (server,) = place.listener._servers
+    assert isinstance(server, Acceptor)
+    assert {one.getsockname()[1] for one in server.sockets} == {place.listener.port}
     assert asked == [0, place.listener.port]
     await place.listener.stop_accepting()
 
