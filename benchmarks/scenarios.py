@@ -9,6 +9,8 @@ LARGE_BATCH_BYTES = 1_000_000
 CONSUMED_RECORDS = 3_000_000
 STORED_BYTES = 112  # of a record of 100 bytes in a batch that fills a topic
 GROWTH = (250_000, 1_000_000, 4_000_000)
+SYNCED = ("--set", "flush.messages=1")
+"""Has Kafka sync before it answers, as horolog does where a client asks for acks=all: idempotent producers and Java's do by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def _fsync(connections: int) -> Scenario:
         f"acks=all on the disk, one-record requests, {connections} connection{'s' if connections > 1 else ''}",
         ("smallreq", "--acks", "-1", "--connections", str(connections)),
         (Target("rate", NEWEST, 1.0),),
-        kafka_topic=("--set", "flush.messages=1"),
+        kafka_topic=SYNCED,
         quick=connections == 16,
     )
 
@@ -168,7 +170,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "1,000 records/s, acks=all on the disk, acknowledgement",
         ("paced", "--acks", "-1"),
         (Target("p999_ms", NEWEST, 0.7, at_least=False), Target("cpu_s_per_million", NEWEST, 0.6, at_least=False)),
-        kafka_topic=("--set", "flush.messages=1"),
+        kafka_topic=SYNCED,
         quick=False,
     ),
     Scenario("endtoend", "1,000 records/s, produce to consume", ("endtoend",), quick=False, stretch=2.5),
@@ -222,9 +224,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "client-producers-50",
-        "50 idempotent confluent-kafka producers, linger.ms=1, 12 partitions",
+        "acks=all on the disk, 50 idempotent confluent-kafka producers, linger.ms=1, 12 partitions",
         ("clientproducers", "--connections", "50", "--partitions", "12"),
         (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
+        kafka_topic=SYNCED,
         quick=False,
     ),
     Scenario(
@@ -243,9 +246,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "java-zstd",
-        "Java's producer at its defaults with zstd, 1,000,000 records of 100 B over 12 partitions",
+        "acks=all on the disk, Java's producer at its defaults with zstd, 1,000,000 records of 100 B over 12 partitions",
         ("javaproduce", "--partitions", "12", "--records", "1000000", "--codec", "zstd"),
         (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
+        kafka_topic=SYNCED,
         quick=False,
     ),
     replace(_batches("raw-headers", "1000 x 100 B batches with 3 headers a record", "--headers", "3"), quick=False),
