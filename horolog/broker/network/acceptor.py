@@ -13,6 +13,8 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from horolog.base.readable import counted
+
 log = logging.getLogger(__name__)
 
 AT_ONCE = 64
@@ -44,7 +46,7 @@ class Acceptor:
             self._go_on(one)
 
     def __repr__(self) -> str:
-        return f"<Acceptor of {len(self.sockets)} sockets, {len(self._opening)} connections are being opened>"
+        return f"<Acceptor of {counted(len(self.sockets), 'socket')}, {counted(len(self._opening), 'connection')} under way>"
 
     def close(self) -> None:
         """Accept no more."""

@@ -89,7 +89,7 @@ async def test_a_connection_waits_while_the_system_has_no_room_for_it(
         0,
         ["no connection can be "],
     )
-    assert repr(accepting) == "<Acceptor of 1 sockets, 0 connections are being opened>"
+    assert repr(accepting) == "<Acceptor of 1 socket, 0 connections under way>"
     close(accepting, opened)
 
 
