@@ -35,7 +35,7 @@ def test_the_first_row_of_a_title_counts(tmp_path):
 
 
 def test_ratios_agree_with_the_column_of_the_table():
-    """That column is made of unrounded figures: the last digit may differ by one."""
+    """That column is made of unrounded figures, the summary of those of three digits that the table shows."""
     shown = {cells[0]: cells for cells in map(summary.cells_of, summary.table().splitlines())}
     for title, name in summary.LOADS.items():
         (measured,) = re.findall(
@@ -43,4 +43,4 @@ def test_ratios_agree_with_the_column_of_the_table():
             summary.MEASUREMENTS.read_text("utf-8"),
             flags=re.MULTILINE,
         )
-        assert float(shown[name][3]) == pytest.approx(float(measured), abs=0.011), title
+        assert float(shown[name][3]) == pytest.approx(float(measured), abs=0.011, rel=0.005), title
